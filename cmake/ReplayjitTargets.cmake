@@ -1,0 +1,23 @@
+# How our own libraries and tools are declared.
+
+add_library(replayjit_options INTERFACE)
+target_include_directories(replayjit_options INTERFACE
+  ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
+target_include_directories(replayjit_options SYSTEM INTERFACE
+  ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
+target_compile_definitions(replayjit_options INTERFACE ${LLVM_DEFINITIONS})
+target_compile_options(replayjit_options INTERFACE
+  -fno-exceptions -Wall -Wextra -Wno-unused-parameter -fvisibility=hidden
+  -fvisibility-inlines-hidden -ffunction-sections -fdata-sections)
+target_link_options(replayjit_options INTERFACE
+  -fuse-ld=lld -Wl,--gc-sections -static-libstdc++ -static-libgcc)
+
+# replayjit_library(NAME SOURCES... LINK libs...): one folder, one static library.
+function(replayjit_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK;DEPENDS" ${ARGN})
+  add_library(${name} STATIC ${ARG_SOURCES})
+  target_link_libraries(${name} PUBLIC replayjit_options ${ARG_LINK})
+  if(ARG_DEPENDS)
+    add_dependencies(${name} ${ARG_DEPENDS})
+  endif()
+endfunction()
