@@ -9,10 +9,15 @@
 #include "compiler/Target.h"
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 namespace replayjit {
+
+namespace host {
+class HostProgram; // compiler/Host/HostProgram.h
+}
 
 /// One kernel parameter. Parameters lie at their natural alignment, in order,
 /// so a C struct with the same fields is the parameter buffer.
@@ -63,6 +68,8 @@ struct CompiledKernel {
   std::string assembler;    ///< Which tool made the cubin, with its version.
   std::string assemblerLog; ///< What it printed.
   ResourceUsage resources;
+  /// The same thread program for the CPU; null unless compiled for emulation.
+  std::shared_ptr<host::HostProgram> hostProgram;
   std::vector<StageTime> stages;
 };
 
