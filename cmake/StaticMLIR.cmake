@@ -4,8 +4,14 @@
 # interface. A static link would then hold two LLVMs with two registries. Here,
 # and only here, that name is replaced by the static components we use.
 
-find_package(MLIR ${REPLAYJIT_LLVM_VERSION} REQUIRED CONFIG
+# (LLVM's version files accept only an exact match, so the pin is checked here.)
+find_package(MLIR REQUIRED CONFIG
   HINTS /usr/lib/llvm-${REPLAYJIT_LLVM_VERSION}/lib/cmake/mlir)
+if(NOT LLVM_VERSION_MAJOR EQUAL REPLAYJIT_LLVM_VERSION)
+  message(FATAL_ERROR "LLVM ${LLVM_VERSION_MAJOR} found; replayjit needs "
+    "${REPLAYJIT_LLVM_VERSION}: install llvm-${REPLAYJIT_LLVM_VERSION}-dev and "
+    "libmlir-${REPLAYJIT_LLVM_VERSION}-dev")
+endif()
 list(APPEND CMAKE_MODULE_PATH ${MLIR_CMAKE_DIR} ${LLVM_CMAKE_DIR})
 include(TableGen)
 include(AddLLVM)

@@ -1,0 +1,212 @@
+//===- AssembleCubin.cpp - PTX to cubin -----------------------------------===//
+
+#include "compiler/NVPTX/AssembleCubin.h"
+#include "compiler/NVPTX/NvJitLink.h"
+#include "compiler/NVPTX/ResourceReport.h"
+#include "compiler/NVPTX/ToolProcess.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cstdlib>
+
+namespace replayjit {
+
+static std::string environmentValue(const char *name) {
+  const char *value = getenv(name);
+  return value ? value : "";
+}
+
+AssembleOptions AssembleOptions::fromEnvironment() {
+  AssembleOptions options;
+  options.ptxasPath = environmentValue("REPLAYJIT_PTXAS");
+  if (options.ptxasPath.empty())
+    options.ptxasPath = environmentValue("TRITON_PTXAS_PATH");
+  options.nvJitLinkPath = environmentValue("REPLAYJIT_NVJITLINK");
+
+  std::vector<std::string> tools, libraries;
+  std::string_view path = getenv("PATH") ? getenv("PATH") : "";
+  while (!path.empty()) {
+    size_t end = path.find(':');
+    if (end != 0) // An empty entry would mean the current folder.
+      tools.emplace_back(path.substr(0, end));
+    path.remove_prefix(end == path.npos ? path.size() : end + 1);
+  }
+  if (std::string home = environmentValue("CUDA_HOME"); !home.empty()) {
+    tools.push_back(home + "/bin");
+    libraries.push_back(home + "/lib64");
+    libraries.push_back(home + "/lib");
+  }
+  options.toolFolders.insert(options.toolFolders.begin(), tools.begin(),
+                             tools.end());
+  options.libraryFolders.insert(options.libraryFolders.begin(),
+                                libraries.begin(), libraries.end());
+  if (std::string folder = environmentValue("TMPDIR"); !folder.empty())
+    options.temporaryFolder = folder;
+  return options;
+}
+
+/// `status` with the stage, kernel and target in front of its message.
+static Status inContext(const Status &status, std::string_view kernelName,
+                        const Target &target, std::string_view assembler) {
+  return Status::error(
+      status.code, fmt::format("{}, AssembleCubin for {} by {}: {}", kernelName,
+                               target.chip, assembler, status.message));
+}
+
+static Result<AssembledCubin> assembleByNvJitLink(const NvJitLink &library,
+                                                  std::string_view ptx,
+                                                  const Target &target,
+                                                  std::string_view kernelName) {
+  Result<NvJitLink::Output> output =
+      library.link(ptx, target.chip, fmt::format("{}.ptx", kernelName));
+  if (!output)
+    return inContext(output.status(), kernelName, target, library.version());
+  AssembledCubin result;
+  result.cubin = std::move(output->cubin);
+  result.assembler = library.version();
+  result.log = std::move(output->log);
+  return result;
+}
+
+/// "ptxas 13.0.88" out of what `ptxas --version` prints: "..., V13.0.88".
+static Result<std::string> ptxasVersion(const std::string &ptxas,
+                                        const ScratchFolder &scratch) {
+  Result<ToolOutcome> outcome = runTool({ptxas, "--version"}, scratch);
+  if (!outcome)
+    return outcome.status();
+  size_t at = outcome->output.find(", V");
+  if (!outcome->succeeded || at == std::string::npos)
+    return Status::error(
+        StatusCode::NotFound,
+        fmt::format("'{}' is not ptxas: --version ended with {} and printed "
+                    "'{}'",
+                    ptxas, outcome->ending, outcome->output));
+  size_t end = outcome->output.find_first_not_of("0123456789.", at + 3);
+  return "ptxas " + outcome->output.substr(at + 3, end - (at + 3));
+}
+
+static Result<AssembledCubin> assembleByPtxas(const std::string &ptxas,
+                                              std::string_view ptx,
+                                              const Target &target,
+                                              std::string_view kernelName,
+                                              const AssembleOptions &options) {
+  auto failed = [&](const Status &status) {
+    return inContext(status, kernelName, target, "ptxas");
+  };
+  Result<ScratchFolder> scratch =
+      ScratchFolder::create(options.temporaryFolder);
+  if (!scratch)
+    return failed(scratch.status());
+  Result<std::string> version = ptxasVersion(ptxas, *scratch);
+  if (!version)
+    return failed(version.status());
+
+  std::string input = scratch->file("kernel.ptx");
+  std::string cubinPath = scratch->file("kernel.cubin");
+  if (Status status = writeFile(input, ptx); !status)
+    return failed(status);
+  Result<ToolOutcome> outcome = runTool(
+      {ptxas, "-v", "-arch=" + target.chip, "-o", cubinPath, input}, *scratch);
+  if (!outcome)
+    return failed(outcome.status());
+  if (!outcome->succeeded)
+    return inContext(
+        Status::error(StatusCode::AssembleFailed,
+                      fmt::format("{}\n{}", outcome->ending, outcome->output)),
+        kernelName, target, *version);
+
+  Result<std::string> cubin = readFile(cubinPath);
+  if (!cubin)
+    return failed(cubin.status());
+  AssembledCubin result;
+  result.cubin.assign(cubin->begin(), cubin->end());
+  result.assembler = std::move(*version);
+  result.log = std::move(outcome->output);
+  return result;
+}
+
+/// Chooses the assembler and runs it; resources are not read yet.
+static Result<AssembledCubin> assemble(std::string_view ptx,
+                                       const Target &target,
+                                       std::string_view kernelName,
+                                       const AssembleOptions &options) {
+  using Preference = AssembleOptions::Preference;
+  Preference preference = options.preference;
+  if (preference == Preference::Any) {
+    if (!options.nvJitLinkPath.empty())
+      preference = Preference::NvJitLink;
+    else if (!options.ptxasPath.empty())
+      preference = Preference::Ptxas;
+  }
+
+  std::string missing;
+  if (preference != Preference::Ptxas) {
+    Result<const NvJitLink *> library =
+        NvJitLink::open(options.nvJitLinkPath, options.libraryFolders);
+    if (library)
+      return assembleByNvJitLink(**library, ptx, target, kernelName);
+    missing = library.status().message + "; ";
+  }
+  if (preference != Preference::NvJitLink) {
+    std::string ptxas = options.ptxasPath.empty()
+                            ? findExecutable("ptxas", options.toolFolders)
+                            : options.ptxasPath;
+    if (!ptxas.empty())
+      return assembleByPtxas(ptxas, ptx, target, kernelName, options);
+    missing +=
+        fmt::format("no ptxas in {}; ", fmt::join(options.toolFolders, ", "));
+  }
+  return Status::error(
+      StatusCode::NotFound,
+      fmt::format("{}, AssembleCubin for {}: no assembler was found: {}set "
+                  "REPLAYJIT_PTXAS or REPLAYJIT_NVJITLINK to one, or hand the "
+                  "PTX to a device, whose driver can link it",
+                  kernelName, target.chip, missing));
+}
+
+Result<AssembledCubin> assembleCubin(std::string_view ptx, const Target &target,
+                                     std::string_view kernelName,
+                                     const AssembleOptions &options) {
+  Result<AssembledCubin> result = assemble(ptx, target, kernelName, options);
+  if (result)
+    result->resources = parseResourceReport(result->log, kernelName);
+  return result;
+}
+
+Result<std::string> disassemble(const std::vector<char> &cubin,
+                                const AssembleOptions &options) {
+  std::vector<std::string> command;
+  if (std::string tool = findExecutable("nvdisasm", options.toolFolders);
+      !tool.empty())
+    command = {tool, "-c"}; // Code only, without data sections.
+  else if (tool = findExecutable("cuobjdump", options.toolFolders);
+           !tool.empty())
+    command = {tool, "--dump-sass"};
+  else
+    return Status::error(
+        StatusCode::NotFound,
+        fmt::format("disassemble: neither nvdisasm nor cuobjdump is in {}; put "
+                    "one of them, from the CUDA toolkit, on the PATH",
+                    fmt::join(options.toolFolders, ", ")));
+
+  Result<ScratchFolder> scratch =
+      ScratchFolder::create(options.temporaryFolder);
+  if (!scratch)
+    return scratch.status();
+  std::string input = scratch->file("kernel.cubin");
+  if (Status status = writeFile(input, {cubin.data(), cubin.size()}); !status)
+    return status;
+  command.push_back(input);
+  Result<ToolOutcome> outcome = runTool(command, *scratch);
+  if (!outcome)
+    return outcome.status();
+  if (!outcome->succeeded)
+    return Status::error(StatusCode::AssembleFailed,
+                         fmt::format("disassemble: '{}' ended with {}:\n{}",
+                                     command[0], outcome->ending,
+                                     outcome->output));
+  return std::move(outcome->output);
+}
+
+} // namespace replayjit

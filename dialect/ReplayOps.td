@@ -1,0 +1,547 @@
+//===- ReplayOps.td - Operations ---------------------------*- tablegen -*-===//
+//
+// One paragraph of semantics, numbered constraints and an example per
+// operation. Each example is a test in tests/dialect/ops.mlir, and each
+// constraint has an invalid twin in tests/dialect/ops_invalid.mlir.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef REPLAY_OPS_TD
+#define REPLAY_OPS_TD
+
+include "dialect/ReplayDialect.td"
+include "dialect/ReplayTypes.td"
+include "dialect/ReplayAttrs.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "mlir/Interfaces/FunctionInterfaces.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/IR/OpAsmInterface.td"
+include "mlir/IR/CommonTypeConstraints.td"
+
+class Replay_Op<string mnemonic, list<Trait> traits = []>
+    : Op<Replay_Dialect, mnemonic, traits>;
+
+def Replay_Tile : Type<
+    CPred<"::replayjit::replay::isTileType($_self)">,
+    "a tile: a ranked tensor of rank 1 or 2 whose dimensions are powers of two",
+    "::mlir::RankedTensorType">;
+def Replay_ThreadPointer : Type<
+    CPred<"::replayjit::replay::isThreadPointer($_self)">, "an LLVM pointer">;
+def Replay_Scalar : AnyTypeOf<[AnySignlessInteger, AnyFloat]>;
+def Replay_TileOrScalar : AnyTypeOf<[Replay_Tile, Replay_Scalar]>;
+def Replay_FloatTileOrScalar : AnyTypeOf<[Replay_Tile, AnyFloat]>;
+
+//===----------------------------------------------------------------------===//
+// Kernel
+//===----------------------------------------------------------------------===//
+
+def Replay_KernelOp : Replay_Op<"kernel", [
+    IsolatedFromAbove, Symbol, FunctionOpInterface, AutomaticAllocationScope,
+    OpAsmOpInterface]> {
+  let summary = "The program of one block";
+  let description = [{
+    `num_warps` is the number of warps that hold tiles; a kernel with
+    `replay.roles` has one more, the producer. `blocks_per_row` is the number of
+    blocks per batch row of the one-dimensional launch grid.
+
+    Constraints: (K1) `num_warps` is a power of two from 1 to 32; (K2) the body
+    is one block that ends in `replay.return`; (K3) arguments are pointers or
+    scalars.
+
+    ```mlir
+    replay.kernel @copy(%src: !replay.ptr<f32>) num_warps(4) blocks_per_row(1) {
+      replay.return
+    }
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name,
+    TypeAttrOf<FunctionType>:$function_type, I32Attr:$num_warps,
+    I32Attr:$blocks_per_row, OptionalAttr<DictArrayAttr>:$arg_attrs,
+    OptionalAttr<DictArrayAttr>:$res_attrs);
+  let regions = (region AnyRegion:$body);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::ArrayRef<::mlir::Type> getArgumentTypes() { return getFunctionType().getInputs(); }
+    ::mlir::ArrayRef<::mlir::Type> getResultTypes() { return getFunctionType().getResults(); }
+    ::mlir::Region *getCallableRegion() { return &getBody(); }
+    static ::llvm::StringRef getDefaultDialect() { return "replay"; }
+  }];
+  let skipDefaultBuilders = 1;
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$name,
+    "::mlir::FunctionType":$type, "int":$numWarps, "int":$blocksPerRow,
+    CArg<"::mlir::ArrayRef<::mlir::DictionaryAttr>", "{}">:$argAttrs)>];
+}
+
+def Replay_ReturnOp : Replay_Op<"return",
+    [Pure, Terminator, ReturnLike, HasParent<"KernelOp">]> {
+  let summary = "Ends a kernel";
+  let description = [{
+    ```mlir
+    replay.return
+    ```
+  }];
+  let assemblyFormat = "attr-dict";
+}
+
+def Replay_ProgramIdOp : Replay_Op<"program_id", [Pure]> {
+  let summary = "The block's index along an axis of the grid";
+  let description = [{
+    ```mlir
+    %pid = replay.program_id x
+    ```
+  }];
+  let arguments = (ins Replay_AxisAttr:$axis);
+  let results = (outs I32:$result);
+  let assemblyFormat = "$axis attr-dict";
+}
+
+//===----------------------------------------------------------------------===//
+// Replay level
+//===----------------------------------------------------------------------===//
+
+def Replay_ReconstructOp : Replay_Op<"reconstruct", [Pure]> {
+  let summary = "The state of checkpoint and ring, without forming it";
+  let description = [{
+    Stands for `S = S0 diag(A) + sum_j d_j (w_j k_j)^T` over the rows j < `count`
+    of the rings (SGLang PR #28451). `checkpoint` is the block's [V, K] piece,
+    `d` its [L, V] and `k` its [L, K] ring rows; rows at or past `count` are
+    never read. `decay` is A, `weights` the w_j.
+
+    Constraints: (R1) views have rank 2 and floating-point elements; (R2) the
+    number of weights is a power of two that holds the ring's depth.
+
+    ```mlir
+    %s = replay.reconstruct %s0 decay %A rows %m of %d, %k weights %w
+        : !replay.view<32x128xf32, strides [128, 1], align 16>,
+          !replay.view<?x32xf32, strides [128, 1], align 16>,
+          !replay.view<?x128xf32, strides [128, 1], align 16>,
+          tensor<16xf32> -> !replay.state<32x128>
+    ```
+  }];
+  let arguments = (ins Replay_ViewType:$checkpoint, F32:$decay, I32:$count,
+    Replay_ViewType:$d, Replay_ViewType:$k, Replay_Tile:$weights);
+  let results = (outs Replay_StateType:$result);
+  let hasVerifier = 1;
+  let assemblyFormat = [{
+    $checkpoint `decay` $decay `rows` $count `of` $d `,` $k `weights` $weights
+    attr-dict `:` type($checkpoint) `,` type($d) `,` type($k) `,`
+    type($weights) `->` type($result) }];
+}
+
+def Replay_ContractOp : Replay_Op<"contract", []> {
+  let summary = "Products of a state with vectors over K";
+  let description = [{
+    `y_i = S x_i` for each x_i, in one walk over the state. How the state is
+    read is the choice of `replay-expand-state`: output-only or rebuild.
+
+    Constraints: (C1) each x_i is a tensor<Kxf32> and each y_i a tensor<Vxf32>
+    of the state's shape; (C2) as many results as vectors.
+
+    ```mlir
+    %o, %u = replay.contract %s, %xq, %xk : !replay.state<32x128>,
+        tensor<128xf32>, tensor<128xf32> -> tensor<32xf32>, tensor<32xf32>
+    ```
+  }];
+  let arguments = (ins Replay_StateType:$state, Variadic<Replay_Tile>:$vectors);
+  let results = (outs Variadic<Replay_Tile>:$results);
+  let hasVerifier = 1;
+  let assemblyFormat = [{ $state `,` $vectors attr-dict `:` type($state) `,`
+    type($vectors) `->` type($results) }];
+}
+
+def Replay_FlushOp : Replay_Op<"flush", []> {
+  let summary = "Forms the state after a token and stores it";
+  let description = [{
+    Stores `S diag(decay) + d k^T` to `dst`. The only place where a state is
+    formed outside of the rebuild readout.
+
+    Constraints: (F1) d is a tensor<Vxf32>, k a tensor<Kxf32> of the state's
+    shape; (F2) `dst` has rank 2.
+
+    ```mlir
+    replay.flush %s decay %alpha update %dt, %kt into %s0 : !replay.state<32x128>,
+        tensor<32xf32>, tensor<128xf32>,
+        !replay.view<32x128xf32, strides [128, 1], align 16>
+    ```
+  }];
+  let arguments = (ins Replay_StateType:$state, F32:$decay, Replay_Tile:$d,
+    Replay_Tile:$k, Replay_ViewType:$dst);
+  let hasVerifier = 1;
+  let assemblyFormat = [{ $state `decay` $decay `update` $d `,` $k `into` $dst
+    attr-dict `:` type($state) `,` type($d) `,` type($k) `,` type($dst) }];
+}
+
+//===----------------------------------------------------------------------===//
+// Tile level: memory
+//===----------------------------------------------------------------------===//
+
+def Replay_ViewOp : Replay_Op<"view", [Pure, AttrSizedOperandSegments]> {
+  let summary = "A view of global memory";
+  let description = [{
+    The piece of memory that starts `offset` elements (64-bit) after `ptr`. One
+    operand for each `?` of the type's sizes (i32) and strides (i64), in order.
+
+    Constraints: (W1) pointer and view have one element type; (W2) as many
+    operands as `?`.
+
+    ```mlir
+    %v = replay.view %p offset %off sizes %m : !replay.ptr<f32>
+        -> !replay.view<?x128xf32, strides [128, 1], align 16>
+    ```
+  }];
+  let arguments = (ins Replay_PtrType:$ptr, I64:$offset, Variadic<I32>:$sizes,
+    Variadic<I64>:$strides);
+  let results = (outs Replay_ViewType:$result);
+  let hasVerifier = 1;
+  let assemblyFormat = [{ $ptr `offset` $offset (`sizes` $sizes^)?
+    (`strides` $strides^)? attr-dict `:` type($ptr) `->` type($result) }];
+}
+
+def Replay_LoadOp : Replay_Op<"load", [AttrSizedOperandSegments,
+    MemoryEffects<[MemRead]>]> {
+  let summary = "Reads a tile, or one element, of a view";
+  let description = [{
+    Element i of the result is the view's element at `offsets` + i. Elements
+    outside the view's sizes, or where `mask` is false, are not accessed and
+    read as zero. A result without a shape is the one element at `offsets`.
+
+    Constraints: (D1) one i32 offset per dimension of the view; (D2) a tile has
+    the view's rank and element type; (D3) a mask has the tile's shape.
+
+    ```mlir
+    %t = replay.load %v[%i, %j] : !replay.view<?x128xf32, strides [128, 1],
+        align 16> -> tensor<16x128xf32>
+    ```
+  }];
+  let arguments = (ins Replay_ViewType:$view, Variadic<I32>:$offsets,
+    Optional<Replay_Tile>:$mask,
+    DefaultValuedAttr<Replay_CachePolicyAttr,
+      "::replayjit::replay::CachePolicy::Normal">:$cache);
+  let results = (outs Replay_TileOrScalar:$result);
+  let hasVerifier = 1;
+  let assemblyFormat = [{ $view `[` $offsets `]` (`mask` $mask^ `:` type($mask))?
+    attr-dict `:` type($view) `->` type($result) }];
+}
+
+def Replay_StoreOp : Replay_Op<"store", [MemoryEffects<[MemWrite]>]> {
+  let summary = "Writes a tile, or one element, to a view";
+  let description = [{
+    The twin of `replay.load`; elements outside the view's sizes are not
+    written. A replicated element is written once.
+
+    Constraints: (S1) one i32 offset per dimension of the view; (S2) a tile has
+    the view's rank and element type.
+
+    ```mlir
+    replay.store %t, %v[%i, %j] : tensor<16x128xf32>,
+        !replay.view<?x128xf32, strides [128, 1], align 16>
+    ```
+  }];
+  let arguments = (ins Replay_TileOrScalar:$value, Replay_ViewType:$view,
+    Variadic<I32>:$offsets);
+  let hasVerifier = 1;
+  let assemblyFormat = [{ $value `,` $view `[` $offsets `]` attr-dict `:`
+    type($value) `,` type($view) }];
+}
+
+//===----------------------------------------------------------------------===//
+// Tile level: shape and layout
+//===----------------------------------------------------------------------===//
+
+def Replay_IotaOp : Replay_Op<"iota", [Pure]> {
+  let summary = "0, 1, 2, ..";
+  let description = [{
+    Constraint: (I1) the result is a rank-1 tile of i32.
+
+    ```mlir
+    %i = replay.iota : tensor<16xi32>
+    ```
+  }];
+  let results = (outs Replay_Tile:$result);
+  let hasVerifier = 1;
+  let assemblyFormat = "attr-dict `:` type($result)";
+}
+
+def Replay_SplatOp : Replay_Op<"splat", [Pure]> {
+  let summary = "A tile whose elements are one scalar";
+  let description = [{
+    Constraint: (P1) the tile's element type is the scalar's type.
+
+    ```mlir
+    %t = replay.splat %x : f32 -> tensor<16xf32>
+    ```
+  }];
+  let arguments = (ins Replay_Scalar:$value);
+  let results = (outs Replay_Tile:$result);
+  let hasVerifier = 1;
+  let hasFolder = 1;
+  let assemblyFormat = "$value attr-dict `:` type($value) `->` type($result)";
+}
+
+def Replay_ExpandOp : Replay_Op<"expand", [Pure]> {
+  let summary = "Adds a dimension of size 1";
+  let description = [{
+    Constraint: (E1) the operand has rank 1; `axis` is 0 or 1; the result is the
+    operand's shape with a 1 inserted at `axis`.
+
+    ```mlir
+    %c = replay.expand %x axis 1 : tensor<16xf32> -> tensor<16x1xf32>
+    ```
+  }];
+  let arguments = (ins Replay_Tile:$value, I32Attr:$axis);
+  let results = (outs Replay_Tile:$result);
+  let hasVerifier = 1;
+  let assemblyFormat = [{ $value `axis` $axis attr-dict `:` type($value) `->`
+    type($result) }];
+}
+
+def Replay_BroadcastOp : Replay_Op<"broadcast", [Pure]> {
+  let summary = "Repeats dimensions of size 1";
+  let description = [{
+    Constraint: (B1) operand and result have one rank and element type, and each
+    dimension of the operand is 1 or the result's.
+
+    ```mlir
+    %b = replay.broadcast %c : tensor<16x1xf32> -> tensor<16x128xf32>
+    ```
+  }];
+  let arguments = (ins Replay_Tile:$value);
+  let results = (outs Replay_Tile:$result);
+  let hasVerifier = 1;
+  let hasFolder = 1;
+  let assemblyFormat = "$value attr-dict `:` type($value) `->` type($result)";
+}
+
+def Replay_ConvertLayoutOp : Replay_Op<"convert_layout", [Pure]> {
+  let summary = "The same tile in another layout";
+  let description = [{
+    Lowered to register moves, lane shuffles, or an exchange through shared
+    memory, whichever is the first that suffices.
+
+    Constraint: (T1) shapes and element types agree.
+
+    ```mlir
+    %b = replay.convert_layout %a : tensor<16xf32, #a> -> tensor<16xf32, #b>
+    ```
+  }];
+  let arguments = (ins Replay_Tile:$value);
+  let results = (outs Replay_Tile:$result);
+  let hasVerifier = 1;
+  let hasFolder = 1;
+  let assemblyFormat = "$value attr-dict `:` type($value) `->` type($result)";
+}
+
+//===----------------------------------------------------------------------===//
+// Tile level: arithmetic
+//===----------------------------------------------------------------------===//
+
+def Replay_ReduceOp : Replay_Op<"reduce", [Pure]> {
+  let summary = "Sum of a tile along an axis";
+  let description = [{
+    The order of the additions is that of the layout. A rank-1 tile reduces to a
+    scalar. The result of a rank-2 tile may be distributed: where the rows a
+    lane group holds are as many as its lanes, each lane ends with its own row.
+
+    Constraint: (N1) `axis` is below the rank; the element type is f32; the
+    result is the operand's shape without that dimension.
+
+    ```mlir
+    %r = replay.reduce %t axis 1 : tensor<32x128xf32> -> tensor<32xf32>
+    ```
+  }];
+  let arguments = (ins Replay_Tile:$value, I32Attr:$axis);
+  let results = (outs Replay_TileOrScalar:$result);
+  let hasVerifier = 1;
+  let assemblyFormat = [{ $value `axis` $axis attr-dict `:` type($value) `->`
+    type($result) }];
+}
+
+def Replay_CumsumOp : Replay_Op<"cumsum", [Pure, SameOperandsAndResultType]> {
+  let summary = "Running sum along an axis";
+  let description = [{
+    Inclusive unless `exclusive`; from the last element down if `reverse`. The
+    additions run one after another in that direction, in f32.
+
+    Constraint: (M1) `axis` is below the rank and the element type is f32.
+
+    ```mlir
+    %w = replay.cumsum %g axis 0 {exclusive, reverse} : tensor<16xf32>
+    ```
+  }];
+  let arguments = (ins Replay_Tile:$value, I32Attr:$axis, UnitAttr:$reverse,
+    UnitAttr:$exclusive);
+  let results = (outs Replay_Tile:$result);
+  let hasVerifier = 1;
+  let assemblyFormat = "$value `axis` $axis attr-dict `:` type($value)";
+}
+
+def Replay_DotOp : Replay_Op<"dot", [Pure]> {
+  let summary = "Matrix product of two tiles plus an accumulator";
+  let description = [{
+    `c + a b` with f32 accumulation. `precision` alone says how the f32 operands
+    round: `ieee` not at all (FMA), `tf32`, `bf16`, `f16` once, `tf32x3` as three
+    tf32 products of high and low parts.
+
+    Constraints: (O1) a is MxK, b is KxN, c and the result are MxN, all f32;
+    (O2) all but `ieee`: M and K are at least 16, N at least 8.
+
+    ```mlir
+    %s = replay.dot %a, %b, %c precision tf32
+        : tensor<64x16xf32>, tensor<16x64xf32>, tensor<64x64xf32>
+    ```
+  }];
+  let arguments = (ins Replay_Tile:$a, Replay_Tile:$b, Replay_Tile:$c,
+    Replay_PrecisionAttr:$precision);
+  let results = (outs Replay_Tile:$result);
+  let hasVerifier = 1;
+  let assemblyFormat = [{ $a `,` $b `,` $c `precision` $precision attr-dict `:`
+    type($a) `,` type($b) `,` type($c) `->` type($result) }];
+}
+
+//===----------------------------------------------------------------------===//
+// Staged level
+//===----------------------------------------------------------------------===//
+
+def Replay_AllocOp : Replay_Op<"alloc", [MemoryEffects<[MemAlloc]>]> {
+  let summary = "A ring of shared-memory stages";
+  let description = [{
+    Constraint: (A1) stands directly in a kernel's body.
+
+    ```mlir
+    %buf = replay.alloc : !replay.buffer<2 x 64x128xf32>
+    ```
+  }];
+  let results = (outs Replay_BufferType:$result);
+  let hasVerifier = 1;
+  let assemblyFormat = "attr-dict `:` type($result)";
+}
+
+def Replay_RolesOp : Replay_Op<"roles", [
+    RecursiveMemoryEffects, SingleBlock, NoTerminator, NoRegionArguments]> {
+  let summary = "A producer warp beside the warps that hold tiles";
+  let description = [{
+    The producer region runs on one extra warp and holds no tile; the consumer
+    region runs on the kernel's `num_warps` warps. The two meet only at buffers.
+
+    Constraints: (G1) stands directly in a kernel's body; (G2) `async_copy`
+    stands in the producer, `wait`, `read` and `release` in the consumer.
+
+    ```mlir
+    replay.roles producer {
+      replay.async_copy %v[%r, %c], %buf[%i] : !replay.view<64x128xf32,
+        strides [128, 1], align 16>, !replay.buffer<2 x 64x128xf32>
+    } consumer {
+      replay.wait %buf[%i] : !replay.buffer<2 x 64x128xf32>
+      %t = replay.read %buf[%i] : !replay.buffer<2 x 64x128xf32> -> tensor<64x128xf32>
+      replay.release %buf[%i] : !replay.buffer<2 x 64x128xf32>
+    }
+    ```
+  }];
+  let regions = (region SizedRegion<1>:$producer, SizedRegion<1>:$consumer);
+  let hasVerifier = 1;
+  let assemblyFormat = "`producer` $producer `consumer` $consumer attr-dict";
+}
+
+class Replay_StageOp<string mnemonic> : Replay_Op<mnemonic,
+    [MemoryEffects<[MemRead, MemWrite]>]> {
+  let arguments = (ins Replay_BufferType:$buffer, I32:$item);
+  let assemblyFormat = "$buffer `[` $item `]` attr-dict `:` type($buffer)";
+  let hasVerifier = 1;
+}
+
+def Replay_AsyncCopyOp : Replay_Op<"async_copy",
+    [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "Starts the bulk copy of item number `item` into its stage";
+  let description = [{
+    Waits until the stage `item mod stages` is empty, then copies the tile at
+    `offsets` into it asynchronously. Items are numbered 0, 1, 2, .. by both
+    roles, each copied and waited for exactly once, in order.
+
+    Constraints: (Y1) the view's rank and element type are the buffer's, and its
+    sizes are static and equal to the tile's; (Y2) rows are contiguous, and
+    their bytes and the view's alignment are multiples of 16.
+
+    See `replay.roles` for an example.
+  }];
+  let arguments = (ins Replay_ViewType:$view, Variadic<I32>:$offsets,
+    Replay_BufferType:$buffer, I32:$item);
+  let hasVerifier = 1;
+  let assemblyFormat = [{ $view `[` $offsets `]` `,` $buffer `[` $item `]`
+    attr-dict `:` type($view) `,` type($buffer) }];
+}
+
+def Replay_WaitOp : Replay_StageOp<"wait"> {
+  let summary = "Waits until item number `item` has arrived";
+  let description = [{ See `replay.roles` for an example. }];
+}
+
+def Replay_ReleaseOp : Replay_StageOp<"release"> {
+  let summary = "Says that item number `item` is no longer read";
+  let description = [{ See `replay.roles` for an example. }];
+}
+
+def Replay_ReadOp : Replay_Op<"read", [MemoryEffects<[MemRead]>]> {
+  let summary = "Reads a stage as a tile";
+  let description = [{
+    Between `wait` and `release` of the same item.
+
+    Constraint: (X1) the tile has the buffer's shape and element type.
+
+    See `replay.roles` for an example.
+  }];
+  let arguments = (ins Replay_BufferType:$buffer, I32:$item);
+  let results = (outs Replay_Tile:$result);
+  let hasVerifier = 1;
+  let assemblyFormat = [{ $buffer `[` $item `]` attr-dict `:` type($buffer) `->`
+    type($result) }];
+}
+
+//===----------------------------------------------------------------------===//
+// Thread level
+//===----------------------------------------------------------------------===//
+
+def Replay_LdOp : Replay_Op<"ld", [MemoryEffects<[MemRead]>]> {
+  let summary = "One thread's read of consecutive elements";
+  let description = [{
+    One access of as many bytes as the results have together; zero where
+    `predicate` is false. Lowered to a vector load or a predicated PTX load on a
+    GPU, to a checked call under emulation.
+
+    Constraints: (H1) the results have one type, and together 2, 4, 8 or 16
+    bytes, which the address is a multiple of.
+
+    ```mlir
+    %a, %b = replay.ld %p if %c : !llvm.ptr<1> -> f32, f32
+    ```
+  }];
+  let arguments = (ins Replay_ThreadPointer:$address, Optional<I1>:$predicate,
+    UnitAttr:$readonly, DefaultValuedAttr<Replay_CachePolicyAttr,
+      "::replayjit::replay::CachePolicy::Normal">:$cache);
+  let results = (outs Variadic<Replay_Scalar>:$results);
+  let hasVerifier = 1;
+  let assemblyFormat = [{ $address (`if` $predicate^)? attr-dict `:`
+    type($address) `->` type($results) }];
+}
+
+def Replay_StOp : Replay_Op<"st", [AttrSizedOperandSegments, MemoryEffects<[MemWrite]>]> {
+  let summary = "One thread's write of consecutive elements";
+  let description = [{
+    The twin of `replay.ld`; does nothing where `predicate` is false.
+
+    Constraint: (H2) as (H1), for the operands.
+
+    ```mlir
+    replay.st %a, %b to %p if %c : f32, f32, !llvm.ptr<1>
+    ```
+  }];
+  let arguments = (ins Variadic<Replay_Scalar>:$values, Replay_ThreadPointer:$address,
+    Optional<I1>:$predicate);
+  let hasVerifier = 1;
+  let assemblyFormat = [{ $values `to` $address (`if` $predicate^)? attr-dict `:`
+    type($values) `,` type($address) }];
+}
+
+#endif

@@ -1,0 +1,156 @@
+//===- ReplayTypes.cpp - Types --------------------------------------------===//
+
+#include "dialect/ReplayDialect.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace replayjit::replay;
+
+#define GET_TYPEDEF_CLASSES
+#include "dialect/ReplayTypes.cpp.inc"
+
+void ReplayDialect::registerTypes() {
+  addTypes<
+#define GET_TYPEDEF_LIST
+#include "dialect/ReplayTypes.cpp.inc"
+      >();
+}
+
+//===----------------------------------------------------------------------===//
+// View: <?x128xf32, strides [?, 1], align 16>
+//===----------------------------------------------------------------------===//
+
+Type ViewType::parse(AsmParser &parser) {
+  SmallVector<int64_t> shape, strides;
+  Type element;
+  if (parser.parseLess() || parser.parseDimensionList(shape) ||
+      parser.parseType(element) || parser.parseComma() ||
+      parser.parseKeyword("strides") ||
+      parser.parseCommaSeparatedList(
+          AsmParser::Delimiter::Square, [&]() -> ParseResult {
+            if (succeeded(parser.parseOptionalQuestion())) {
+              strides.push_back(ShapedType::kDynamic);
+              return success();
+            }
+            return parser.parseInteger(strides.emplace_back());
+          }))
+    return {};
+  int64_t alignment = element.isIntOrFloat() ? elementBytes(element) : 1;
+  if (succeeded(parser.parseOptionalComma()) &&
+      (parser.parseKeyword("align") || parser.parseInteger(alignment)))
+    return {};
+  if (parser.parseGreater())
+    return {};
+  return parser.getChecked<ViewType>(parser.getContext(), shape, element,
+                                     strides, alignment);
+}
+
+void ViewType::print(AsmPrinter &printer) const {
+  printer << '<';
+  printer.printDimensionList(getShape());
+  printer << 'x' << getElementType() << ", strides [";
+  llvm::interleaveComma(getStrides(), printer, [&](int64_t stride) {
+    if (ShapedType::isDynamic(stride))
+      printer << '?';
+    else
+      printer << stride;
+  });
+  printer << ']';
+  if (getAlignment() != elementBytes(getElementType()))
+    printer << ", align " << getAlignment();
+  printer << '>';
+}
+
+LogicalResult ViewType::verify(function_ref<InFlightDiagnostic()> emitError,
+                               ArrayRef<int64_t> shape, Type element,
+                               ArrayRef<int64_t> strides, int64_t alignment) {
+  if (shape.empty() || shape.size() > 2 || strides.size() != shape.size())
+    return emitError() << "view has " << shape.size() << " sizes and "
+                       << strides.size()
+                       << " strides; allowed are 1 or 2 of both (V1)";
+  for (int64_t size : shape)
+    if (!ShapedType::isDynamic(size) && size < 1)
+      return emitError() << "view size " << size << " must be positive (V2)";
+  for (int64_t stride : strides)
+    if (!ShapedType::isDynamic(stride) && stride < 0)
+      return emitError() << "view stride " << stride
+                         << " must not be negative (V2)";
+  if (!element.isSignlessIntOrFloat() ||
+      !llvm::is_contained({16u, 32u, 64u}, element.getIntOrFloatBitWidth()))
+    return emitError() << "view element type " << element
+                       << " must be an integer or float of 16, 32 or 64 bits "
+                          "(V4)";
+  if (!llvm::isPowerOf2_64(alignment) || alignment < elementBytes(element))
+    return emitError() << "view alignment " << alignment
+                       << " must be a power of two of at least "
+                       << elementBytes(element) << " (V3)";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// State: <32x128>
+//===----------------------------------------------------------------------===//
+
+Type StateType::parse(AsmParser &parser) {
+  SmallVector<int64_t> shape;
+  if (parser.parseLess() ||
+      parser.parseDimensionList(shape, /*allowDynamic=*/false,
+                                /*withTrailingX=*/false) ||
+      parser.parseGreater())
+    return {};
+  if (shape.size() != 2) {
+    parser.emitError(parser.getNameLoc(), "state needs two sizes: rows x columns");
+    return {};
+  }
+  return parser.getChecked<StateType>(parser.getContext(), shape[0], shape[1]);
+}
+
+void StateType::print(AsmPrinter &printer) const {
+  printer << '<' << getRows() << 'x' << getColumns() << '>';
+}
+
+LogicalResult StateType::verify(function_ref<InFlightDiagnostic()> emitError,
+                                int64_t rows, int64_t columns) {
+  if (rows < 1 || columns < 1 || !llvm::isPowerOf2_64(rows) ||
+      !llvm::isPowerOf2_64(columns))
+    return emitError() << "state sizes " << rows << " and " << columns
+                       << " must be powers of two";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Buffer: <2 x 64x128xf32>
+//===----------------------------------------------------------------------===//
+
+Type BufferType::parse(AsmParser &parser) {
+  int64_t stages;
+  SmallVector<int64_t> shape;
+  Type element;
+  if (parser.parseLess() || parser.parseInteger(stages) ||
+      parser.parseKeyword("x") ||
+      parser.parseDimensionList(shape, /*allowDynamic=*/false) ||
+      parser.parseType(element) || parser.parseGreater())
+    return {};
+  return parser.getChecked<BufferType>(parser.getContext(), stages, shape,
+                                       element);
+}
+
+void BufferType::print(AsmPrinter &printer) const {
+  printer << '<' << getStages() << " x ";
+  printer.printDimensionList(getShape());
+  printer << 'x' << getElementType() << '>';
+}
+
+LogicalResult BufferType::verify(function_ref<InFlightDiagnostic()> emitError,
+                                 int64_t stages, ArrayRef<int64_t> shape,
+                                 Type element) {
+  if (stages < 1)
+    return emitError() << "buffer needs at least one stage, not " << stages;
+  if (shape.empty() || !isTileType(RankedTensorType::get(shape, element)))
+    return emitError() << "buffer stages must be tiles of rank 1 or 2 with "
+                          "power-of-two sizes";
+  return success();
+}

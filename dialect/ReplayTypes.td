@@ -1,0 +1,69 @@
+//===- ReplayTypes.td - Types ------------------------------*- tablegen -*-===//
+
+#ifndef REPLAY_TYPES_TD
+#define REPLAY_TYPES_TD
+
+include "dialect/ReplayDialect.td"
+include "mlir/IR/AttrTypeBase.td"
+
+class Replay_Type<string name, string mnem> : TypeDef<Replay_Dialect, name> {
+  let mnemonic = mnem;
+}
+
+def Replay_PtrType : Replay_Type<"Ptr", "ptr"> {
+  let summary = "Address in global memory of elements of one type";
+  let description = [{ `!replay.ptr<bf16>`. Uniform over the block. }];
+  let parameters = (ins "::mlir::Type":$elementType);
+  let assemblyFormat = "`<` $elementType `>`";
+}
+
+def Replay_ViewType : Replay_Type<"View", "view"> {
+  let summary = "A structured piece of global memory with bounds";
+  let description = [{
+    `!replay.view<?x128xf32, strides [?, 1], align 16>`: sizes bound what may be
+    accessed (`?`: known at run time), strides count elements, and `align` is
+    the number of bytes that divides the address of element (0, .., 0) and every
+    stride other than 1 (default: the element's size).
+
+    Constraints:
+    - (V1) rank 1 or 2, and as many strides as sizes;
+    - (V2) sizes are positive or `?`; strides are non-negative or `?`;
+    - (V3) `align` is a power of two and at least the element's size in bytes;
+    - (V4) the element type is an integer or float of 16, 32 or 64 bits.
+  }];
+  let parameters = (ins
+    ArrayRefParameter<"int64_t">:$shape,
+    "::mlir::Type":$elementType,
+    ArrayRefParameter<"int64_t">:$strides,
+    "int64_t":$alignment);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    int64_t getRank() const { return getShape().size(); }
+  }];
+}
+
+def Replay_StateType : Replay_Type<"State", "state"> {
+  let summary = "A block's rows of a recurrent state that is not formed";
+  let description = [{
+    `!replay.state<32x128>`: 32 rows (V) of 128 columns (K), both powers of two,
+    as the sum of a decayed checkpoint and of the ring's outer products.
+  }];
+  let parameters = (ins "int64_t":$rows, "int64_t":$columns);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
+def Replay_BufferType : Replay_Type<"Buffer", "buffer"> {
+  let summary = "A shared-memory ring of stages, each holding one tile";
+  let description = [{
+    `!replay.buffer<2 x 64x128xf32>`: two stages of a 64x128 tile. Every stage
+    has a barrier that says it is full and one that says it is empty.
+  }];
+  let parameters = (ins "int64_t":$stages, ArrayRefParameter<"int64_t">:$shape,
+                        "::mlir::Type":$elementType);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
+#endif

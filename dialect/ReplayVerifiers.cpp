@@ -1,0 +1,321 @@
+//===- ReplayVerifiers.cpp - The numbered constraints ---------------------===//
+//
+// Every message ends in the number that ReplayOps.td gives the constraint.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialect/ReplayDialect.h"
+
+using namespace mlir;
+using namespace replayjit::replay;
+
+static RankedTensorType tile(Value value) {
+  return dyn_cast<RankedTensorType>(value.getType());
+}
+
+static bool isF32Tile(Value value, ArrayRef<int64_t> shape) {
+  RankedTensorType type = tile(value);
+  return type && type.getElementType().isF32() && type.getShape() == shape;
+}
+
+//===----------------------------------------------------------------------===//
+// Kernel
+//===----------------------------------------------------------------------===//
+
+LogicalResult KernelOp::verify() {
+  if (getNumWarps() > 32 || !llvm::isPowerOf2_32(getNumWarps()))
+    return emitOpError() << "num_warps is " << getNumWarps()
+                         << "; allowed are powers of two from 1 to 32 (K1)";
+  if (!getBody().hasOneBlock() ||
+      !isa_and_present<ReturnOp>(getBody().front().empty()
+                                     ? nullptr
+                                     : &getBody().front().back()))
+    return emitOpError("body must be one block that ends in replay.return (K2)");
+  for (Type type : getArgumentTypes())
+    if (!isa<PtrType>(type) && !type.isSignlessIntOrFloat())
+      return emitOpError() << "argument type " << type
+                           << " must be a pointer or a scalar (K3)";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Replay level
+//===----------------------------------------------------------------------===//
+
+LogicalResult ReconstructOp::verify() {
+  for (Value view : {getCheckpoint(), getD(), getK()}) {
+    auto type = cast<ViewType>(view.getType());
+    if (type.getRank() != 2 || !isa<FloatType>(type.getElementType()))
+      return emitOpError("views must have rank 2 and float elements (R1)");
+  }
+  RankedTensorType weights = tile(getWeights());
+  if (!weights.getElementType().isF32() || weights.getRank() != 1)
+    return emitOpError("weights must be a rank-1 tile of f32 (R2)");
+  return success();
+}
+
+LogicalResult ContractOp::verify() {
+  StateType state = getState().getType();
+  if (getVectors().size() != getResults().size() || getVectors().empty())
+    return emitOpError() << "has " << getVectors().size() << " vectors and "
+                         << getResults().size()
+                         << " results; as many are needed (C2)";
+  for (Value vector : getVectors())
+    if (!isF32Tile(vector, {state.getColumns()}))
+      return emitOpError() << "vector must be tensor<" << state.getColumns()
+                           << "xf32> (C1)";
+  for (Value result : getResults())
+    if (!isF32Tile(result, {state.getRows()}))
+      return emitOpError() << "result must be tensor<" << state.getRows()
+                           << "xf32> (C1)";
+  return success();
+}
+
+LogicalResult FlushOp::verify() {
+  StateType state = getState().getType();
+  if (!isF32Tile(getD(), {state.getRows()}) ||
+      !isF32Tile(getK(), {state.getColumns()}))
+    return emitOpError() << "needs d of tensor<" << state.getRows()
+                         << "xf32> and k of tensor<" << state.getColumns()
+                         << "xf32> (F1)";
+  if (cast<ViewType>(getDst().getType()).getRank() != 2)
+    return emitOpError("destination must have rank 2 (F2)");
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Tile level: memory
+//===----------------------------------------------------------------------===//
+
+LogicalResult ViewOp::verify() {
+  ViewType type = getType();
+  if (getPtr().getType().getElementType() != type.getElementType())
+    return emitOpError() << "views " << type.getElementType() << " through a "
+                         << getPtr().getType() << " (W1)";
+  auto dynamic = [](ArrayRef<int64_t> list) {
+    return (size_t)llvm::count_if(list, ShapedType::isDynamic);
+  };
+  if (dynamic(type.getShape()) != getSizes().size() ||
+      dynamic(type.getStrides()) != getStrides().size())
+    return emitOpError() << "needs " << dynamic(type.getShape())
+                         << " sizes and " << dynamic(type.getStrides())
+                         << " strides, has " << getSizes().size() << " and "
+                         << getStrides().size() << " (W2)";
+  return success();
+}
+
+/// Constraints that loads and stores share; `tags` are their numbers.
+static LogicalResult verifyAccess(Operation *op, ViewType view, size_t offsets,
+                                  Type value, StringRef offsetTag,
+                                  StringRef typeTag) {
+  if ((int64_t)offsets != view.getRank())
+    return op->emitOpError() << "has " << offsets << " offsets for a view of "
+                             << "rank " << view.getRank() << " (" << offsetTag
+                             << ")";
+  auto tensor = dyn_cast<RankedTensorType>(value);
+  Type element = tensor ? tensor.getElementType() : value;
+  if (element != view.getElementType() ||
+      (tensor && tensor.getRank() != view.getRank()))
+    return op->emitOpError() << "moves " << value << " through " << view
+                             << ": rank and element type must agree ("
+                             << typeTag << ")";
+  return success();
+}
+
+LogicalResult LoadOp::verify() {
+  if (failed(verifyAccess(*this, getView().getType(), getOffsets().size(),
+                          getType(), "D1", "D2")))
+    return failure();
+  if (Value mask = getMask()) {
+    RankedTensorType type = tile(mask), result = tile(getResult());
+    if (!result || type.getShape() != result.getShape() ||
+        !type.getElementType().isInteger(1))
+      return emitOpError("mask must be a tile of i1 with the result's shape (D3)");
+  }
+  return success();
+}
+
+LogicalResult StoreOp::verify() {
+  return verifyAccess(*this, getView().getType(), getOffsets().size(),
+                      getValue().getType(), "S1", "S2");
+}
+
+//===----------------------------------------------------------------------===//
+// Tile level: shape and layout
+//===----------------------------------------------------------------------===//
+
+LogicalResult IotaOp::verify() {
+  RankedTensorType type = tile(getResult());
+  if (type.getRank() != 1 || !type.getElementType().isInteger(32))
+    return emitOpError("result must be a rank-1 tile of i32 (I1)");
+  return success();
+}
+
+LogicalResult SplatOp::verify() {
+  if (tile(getResult()).getElementType() != getValue().getType())
+    return emitOpError() << "spreads " << getValue().getType() << " over "
+                         << getType() << ": element types must agree (P1)";
+  return success();
+}
+
+LogicalResult ExpandOp::verify() {
+  RankedTensorType from = tile(getValue()), to = tile(getResult());
+  if (from.getRank() == 1 && getAxis() <= 1 && to.getRank() == 2 &&
+      to.getElementType() == from.getElementType() &&
+      to.getDimSize(getAxis()) == 1 &&
+      to.getDimSize(1 - getAxis()) == from.getDimSize(0))
+    return success();
+  return emitOpError() << "expands " << from << " at axis " << getAxis()
+                       << " to " << to
+                       << ": needs rank 1, axis 0 or 1 and a 1 there (E1)";
+}
+
+LogicalResult BroadcastOp::verify() {
+  RankedTensorType from = tile(getValue()), to = tile(getResult());
+  bool legal = from.getRank() == to.getRank() &&
+               from.getElementType() == to.getElementType();
+  for (int64_t dim = 0; legal && dim < from.getRank(); ++dim)
+    legal = from.getDimSize(dim) == 1 || from.getDimSize(dim) == to.getDimSize(dim);
+  if (!legal)
+    return emitOpError() << "cannot repeat " << from << " to " << to
+                         << ": only dimensions of size 1 repeat (B1)";
+  return success();
+}
+
+LogicalResult ConvertLayoutOp::verify() {
+  RankedTensorType from = tile(getValue()), to = tile(getResult());
+  if (from.getShape() != to.getShape() ||
+      from.getElementType() != to.getElementType())
+    return emitOpError("may change nothing but the layout (T1)");
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Tile level: arithmetic
+//===----------------------------------------------------------------------===//
+
+LogicalResult ReduceOp::verify() {
+  RankedTensorType from = tile(getValue()), to = tile(getResult());
+  bool legal = from.getElementType().isF32() && getAxis() < from.getRank();
+  if (legal && from.getRank() == 1)
+    legal = getType().isF32();
+  else if (legal)
+    legal = to && to.getRank() == 1 && to.getElementType().isF32() &&
+            to.getDimSize(0) == from.getDimSize(1 - getAxis());
+  if (!legal)
+    return emitOpError() << "cannot reduce " << from << " along axis "
+                         << getAxis() << " to " << getType() << " (N1)";
+  return success();
+}
+
+LogicalResult CumsumOp::verify() {
+  if (getAxis() >= tile(getValue()).getRank() ||
+      !tile(getValue()).getElementType().isF32())
+    return emitOpError() << "needs f32 elements and an axis below the rank, "
+                            "not axis "
+                         << getAxis() << " of " << getType() << " (M1)";
+  return success();
+}
+
+LogicalResult DotOp::verify() {
+  RankedTensorType a = tile(getA()), b = tile(getB()), c = tile(getC());
+  if (a.getRank() != 2 || b.getRank() != 2 || c.getRank() != 2)
+    return emitOpError("operands must have rank 2 (O1)");
+  int64_t m = a.getDimSize(0), k = a.getDimSize(1), n = b.getDimSize(1);
+  if (!isF32Tile(getA(), {m, k}) || !isF32Tile(getB(), {k, n}) ||
+      !isF32Tile(getC(), {m, n}) || !isF32Tile(getResult(), {m, n}))
+    return emitOpError() << "multiplies " << a << " and " << b << " into " << c
+                         << ": shapes must chain and elements be f32 (O1)";
+  if (getPrecision() != Precision::Ieee && (m < 16 || k < 16 || n < 8))
+    return emitOpError() << "precision " << stringifyPrecision(getPrecision())
+                         << " needs M >= 16, K >= 16 and N >= 8, not " << m
+                         << ", " << k << " and " << n << " (O2)";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Staged level
+//===----------------------------------------------------------------------===//
+
+LogicalResult AllocOp::verify() {
+  if (!isa<KernelOp>((*this)->getParentOp()))
+    return emitOpError("must stand directly in a kernel's body (A1)");
+  return success();
+}
+
+LogicalResult RolesOp::verify() {
+  if (!isa<KernelOp>((*this)->getParentOp()))
+    return emitOpError("must stand directly in a kernel's body (G1)");
+  return success();
+}
+
+/// True if `op` stands in the region of a `replay.roles` that it belongs to.
+static bool standsInRole(Operation *op, bool producer) {
+  auto roles = op->getParentOfType<RolesOp>();
+  if (!roles)
+    return false;
+  Region &region = producer ? roles.getProducer() : roles.getConsumer();
+  return region.isAncestor(op->getParentRegion());
+}
+
+static LogicalResult verifyConsumer(Operation *op) {
+  if (!standsInRole(op, /*producer=*/false))
+    return op->emitOpError("must stand in a consumer region (G2)");
+  return success();
+}
+
+LogicalResult WaitOp::verify() { return verifyConsumer(*this); }
+LogicalResult ReleaseOp::verify() { return verifyConsumer(*this); }
+
+LogicalResult ReadOp::verify() {
+  BufferType buffer = getBuffer().getType();
+  RankedTensorType type = tile(getResult());
+  if (type.getShape() != buffer.getShape() ||
+      type.getElementType() != buffer.getElementType())
+    return emitOpError() << "reads " << type << " from " << buffer
+                         << ": shape and element type must agree (X1)";
+  return verifyConsumer(*this);
+}
+
+LogicalResult AsyncCopyOp::verify() {
+  ViewType view = getView().getType();
+  BufferType buffer = getBuffer().getType();
+  if (view.getElementType() != buffer.getElementType() ||
+      view.getShape() != buffer.getShape() ||
+      (int64_t)getOffsets().size() != view.getRank())
+    return emitOpError() << "copies " << view << " to " << buffer
+                         << ": sizes, element type and offsets must agree (Y1)";
+  int64_t rowBytes =
+      buffer.getShape().back() * elementBytes(buffer.getElementType());
+  if (view.getStrides().back() != 1 || rowBytes % 16 != 0 ||
+      view.getAlignment() % 16 != 0)
+    return emitOpError("needs contiguous rows whose bytes and alignment are "
+                       "multiples of 16 (Y2)");
+  if (!standsInRole(*this, /*producer=*/true))
+    return emitOpError("must stand in a producer region (G2)");
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Thread level
+//===----------------------------------------------------------------------===//
+
+static LogicalResult verifyThreadAccess(Operation *op, TypeRange types,
+                                        StringRef tag) {
+  int64_t bytes = types.empty() ? 0 : types.size() * elementBytes(types[0]);
+  if (!llvm::all_equal(types) || !llvm::is_contained({2, 4, 8, 16}, bytes))
+    return op->emitOpError() << "moves " << types.size() << " values of "
+                             << bytes
+                             << " bytes; allowed are values of one type with 2, "
+                                "4, 8 or 16 bytes ("
+                             << tag << ")";
+  return success();
+}
+
+LogicalResult LdOp::verify() {
+  return verifyThreadAccess(*this, getResultTypes(), "H1");
+}
+
+LogicalResult StOp::verify() {
+  return verifyThreadAccess(*this, getValues().getTypes(), "H2");
+}

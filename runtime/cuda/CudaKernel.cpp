@@ -1,0 +1,161 @@
+//===- CudaKernel.cpp - A module loaded into a context --------------------===//
+
+#include "runtime/cuda/CudaKernel.h"
+#include "runtime/cuda/CudaError.h"
+#include "runtime/cuda/LinkPtx.h"
+
+#include <fmt/format.h>
+
+namespace replayjit::cuda {
+
+/// A block gets this much shared memory without asking.
+static constexpr int defaultSharedBytes = 48 * 1024;
+
+ContextScope::ContextScope(const DriverApi &api, CUcontext context)
+    : api(api), pushed(REPLAYJIT_CU(api, cuCtxPushCurrent, context)) {}
+
+ContextScope::~ContextScope() {
+  CUcontext popped = nullptr;
+  if (pushed)
+    (void)api.cuCtxPopCurrent(&popped);
+}
+
+CudaKernel::CudaKernel(const DriverApi &api, CUcontext context,
+                       const CompiledKernel &kernel)
+    : api(api), context(context), symbol(kernel.name), config(kernel.launch),
+      bufferBytes(kernel.signature.bytes) {}
+
+CudaKernel::~CudaKernel() {
+  ContextScope scope(api, context);
+  if (module && scope.status())
+    (void)api.cuModuleUnload(module);
+}
+
+Result<std::unique_ptr<CudaKernel>>
+CudaKernel::load(const DriverApi &api, CUcontext context,
+                 const CompiledKernel &kernel, int maxSharedBytes) {
+  std::unique_ptr<CudaKernel> loaded(new CudaKernel(api, context, kernel));
+  Status status = loaded->loadModule(kernel);
+  if (status)
+    status = loaded->readResources();
+  if (status)
+    status = loaded->checkParameters(kernel.signature);
+  if (status)
+    status = loaded->prepareBlock(maxSharedBytes);
+  if (!status)
+    return inContext(std::move(status),
+                     fmt::format("load kernel '{}' for {}", kernel.name,
+                                 kernel.target.chip));
+  return loaded;
+}
+
+Status CudaKernel::loadModule(const CompiledKernel &kernel) {
+  const char *image = kernel.cubin.data();
+  LinkedCubin linked;
+  if (kernel.cubin.empty()) {
+    if (kernel.ptx.empty())
+      return Status::invalid("it has neither a cubin nor PTX; compile it up to "
+                             "one of the two");
+    Result<LinkedCubin> result = linkPtx(api, kernel.ptx, kernel.name);
+    if (!result)
+      return result.status();
+    linked = std::move(*result);
+    image = linked.cubin.data();
+  }
+  REPLAYJIT_CU_RETURN(api, cuModuleLoadDataEx, &module, image, 0, nullptr,
+                      nullptr);
+  REPLAYJIT_CU_RETURN(api, cuModuleGetFunction, &handle, module,
+                      symbol.c_str());
+  return Status::ok();
+}
+
+Status CudaKernel::readResources() {
+  REPLAYJIT_CU_RETURN(api, cuFuncGetAttribute, &usage.registers,
+                      CU_FUNC_ATTRIBUTE_NUM_REGS, handle);
+  REPLAYJIT_CU_RETURN(api, cuFuncGetAttribute, &usage.stackBytes,
+                      CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, handle);
+  REPLAYJIT_CU_RETURN(api, cuFuncGetAttribute, &usage.staticSharedBytes,
+                      CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, handle);
+  return Status::ok();
+}
+
+static size_t sizeOf(KernelParam::Kind kind) {
+  switch (kind) {
+  case KernelParam::Kind::Pointer:
+  case KernelParam::Kind::I64:
+    return 8;
+  case KernelParam::Kind::I32:
+  case KernelParam::Kind::F32:
+    return 4;
+  }
+  return 0;
+}
+
+/// Finds the end of the last parameter, and refuses a kernel whose parameters
+/// are not where the signature says: its arguments would be garbage.
+Status CudaKernel::checkParameters(const KernelSignature &signature) {
+  const std::vector<KernelParam> &params = signature.params;
+  if (!params.empty())
+    usedBytes = params.back().offset + sizeOf(params.back().kind);
+  if (usedBytes > bufferBytes)
+    return Status::invalid(fmt::format(
+        "its signature has parameters up to byte {} in a buffer of {} bytes",
+        usedBytes, bufferBytes));
+  if (!api.cuFuncGetParamInfo)
+    return Status::ok(); // A driver before 12.4 cannot tell.
+
+  size_t offset = 0, size = 0, count = 0;
+  for (;; ++count) {
+    CUresult result = api.cuFuncGetParamInfo(handle, count, &offset, &size);
+    if (result == CUDA_ERROR_INVALID_VALUE) // There is no parameter `count`.
+      break;
+    if (Status status = toStatus(api, result, "cuFuncGetParamInfo"); !status)
+      return status;
+    // The whole signature may also be one by-value struct.
+    if (count == 0 && offset == 0 && size == bufferBytes && params.size() > 1)
+      usedBytes = size;
+    else if (count < params.size() &&
+             (offset != params[count].offset ||
+              size != sizeOf(params[count].kind)))
+      return Status::invalid(fmt::format(
+          "parameter {} ('{}') is {} bytes at byte {} in its signature and {} "
+          "bytes at byte {} in its code",
+          count, params[count].name, sizeOf(params[count].kind),
+          params[count].offset, size, offset));
+  }
+  bool isStruct = count == 1 && params.size() > 1 && size == bufferBytes;
+  if (count != params.size() && !isStruct)
+    return Status::invalid(
+        fmt::format("its signature has {} parameters, its code has {}",
+                    params.size(), count));
+  return Status::ok();
+}
+
+/// Checks the block against the device and raises the shared memory limit.
+Status CudaKernel::prepareBlock(int maxSharedBytes) {
+  int maxThreads = 0;
+  REPLAYJIT_CU_RETURN(api, cuFuncGetAttribute, &maxThreads,
+                      CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, handle);
+  if (config.threads == 0 || config.threads > static_cast<unsigned>(maxThreads))
+    return Status::invalid(
+        fmt::format("it asks for {} threads per block; with {} registers per "
+                    "thread and its bounds it can have 1 to {}",
+                    config.threads, usage.registers, maxThreads));
+
+  int64_t shared =
+      static_cast<int64_t>(config.sharedBytes) + usage.staticSharedBytes;
+  if (shared > maxSharedBytes)
+    return Status::error(
+        StatusCode::Unsupported,
+        fmt::format("a block needs {} bytes of shared memory ({} dynamic, {} "
+                    "static); the device has {}",
+                    shared, config.sharedBytes, usage.staticSharedBytes,
+                    maxSharedBytes));
+  if (shared > defaultSharedBytes)
+    REPLAYJIT_CU_RETURN(api, cuFuncSetAttribute, handle,
+                        CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                        static_cast<int>(config.sharedBytes));
+  return Status::ok();
+}
+
+} // namespace replayjit::cuda

@@ -1,0 +1,79 @@
+//===- DriverTypes.h - The driver's types, as far as we use them -*- C++ -*-===//
+//
+// Declared here so that no CUDA toolkit is needed to build. Values and layouts
+// are the driver's ABI. In a namespace of our own, so a file may include this
+// beside cuda.h.
+//
+//===----------------------------------------------------------------------===//
+#ifndef REPLAYJIT_RUNTIME_CUDA_DRIVERTYPES_H
+#define REPLAYJIT_RUNTIME_CUDA_DRIVERTYPES_H
+
+#include <cstddef>
+
+namespace replayjit::cuda {
+
+enum CUresult : int {
+  CUDA_SUCCESS = 0,
+  CUDA_ERROR_INVALID_VALUE = 1,
+};
+
+using CUdevice = int;
+using CUdeviceptr = unsigned long long;
+using CUcontext = struct ContextOpaque *;
+using CUstream = struct StreamOpaque *;
+using CUevent = struct EventOpaque *;
+using CUmodule = struct ModuleOpaque *;
+using CUfunction = struct FunctionOpaque *;
+using CUgraph = struct GraphOpaque *;
+using CUgraphExec = struct GraphExecOpaque *;
+using CUlinkState = struct LinkStateOpaque *;
+
+enum CUdevice_attribute : int {
+  CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT = 16,
+  CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 75,
+  CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76,
+  CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 97,
+};
+
+enum CUfunction_attribute : int {
+  CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 0,
+  CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES = 1,
+  CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES = 3,
+  CU_FUNC_ATTRIBUTE_NUM_REGS = 4,
+  CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8,
+};
+
+enum CUjit_option : int {
+  CU_JIT_INFO_LOG_BUFFER = 3,
+  CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES = 4,
+  CU_JIT_ERROR_LOG_BUFFER = 5,
+  CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6,
+  CU_JIT_LOG_VERBOSE = 12,
+};
+
+enum CUjitInputType : int { CU_JIT_INPUT_PTX = 1 };
+
+enum CUstreamCaptureMode : int { CU_STREAM_CAPTURE_MODE_THREAD_LOCAL = 1 };
+
+inline constexpr unsigned CU_STREAM_NON_BLOCKING = 1;
+inline constexpr unsigned CU_EVENT_DEFAULT = 0;
+
+/// Keys of the `extra` array of a launch.
+inline void *const CU_LAUNCH_PARAM_END = nullptr;
+inline void *const CU_LAUNCH_PARAM_BUFFER_POINTER = reinterpret_cast<void *>(1);
+inline void *const CU_LAUNCH_PARAM_BUFFER_SIZE = reinterpret_cast<void *>(2);
+
+struct CUlaunchAttribute; // Not used yet: programmatic launch, clusters.
+
+struct CUlaunchConfig {
+  unsigned gridDimX, gridDimY, gridDimZ;
+  unsigned blockDimX, blockDimY, blockDimZ;
+  unsigned sharedMemBytes;
+  CUstream hStream;
+  CUlaunchAttribute *attrs;
+  unsigned numAttrs;
+};
+
+} // namespace replayjit::cuda
+
+#endif
