@@ -109,6 +109,10 @@ OpFoldResult BroadcastOp::fold(FoldAdaptor adaptor) {
   return {};
 }
 
+OpFoldResult SliceOp::fold(FoldAdaptor adaptor) {
+  return getValue().getType() == getType() ? getValue() : OpFoldResult();
+}
+
 OpFoldResult ConvertLayoutOp::fold(FoldAdaptor adaptor) {
   if (getValue().getType() == getType())
     return getValue();

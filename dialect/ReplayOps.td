@@ -102,33 +102,42 @@ def Replay_ProgramIdOp : Replay_Op<"program_id", [Pure]> {
 // Replay level
 //===----------------------------------------------------------------------===//
 
-def Replay_ReconstructOp : Replay_Op<"reconstruct", [Pure]> {
+def Replay_ReconstructOp : Replay_Op<"reconstruct", [Pure,
+    AttrSizedOperandSegments]> {
   let summary = "The state of checkpoint and ring, without forming it";
   let description = [{
-    Stands for `S = S0 diag(A) + sum_j d_j (w_j k_j)^T` over the rows j < `count`
-    of the rings (SGLang PR #28451). `checkpoint` is the block's [V, K] piece,
-    `d` its [L, V] and `k` its [L, K] ring rows; rows at or past `count` are
-    never read. `decay` is A, `weights` the w_j.
+    Stands for the block's rows of
 
-    Constraints: (R1) views have rank 2 and floating-point elements; (R2) the
-    number of weights is a power of two that holds the ring's depth.
+        S = S0 diag(A) + sum_j d_j (W_j k_j)^T,   j = 0 .. count-1,
+        A = exp(sum_j g_j),   W_j = exp(sum_{i<j} g_i)
+
+    (SGLang PR #28451), the ring's rows given from the newest down: `checkpoint`
+    is S0 [V, K]; `d` [L, V], `k` [L, K] and `gates` [L] are views whose first
+    size is `count`. Summing the gates in this order keeps W exact for gates of
+    any size, -inf included. Without a ring, S is the checkpoint. `depth` is the
+    most rows a ring can hold, rounded up to a power of two.
+
+    Constraints: (R1) checkpoint, d and k have rank 2, gates rank 1, and all have
+    float elements; (R2) `depth` is a power of two; (R3) the ring's operands are
+    all there or all absent.
 
     ```mlir
-    %s = replay.reconstruct %s0 decay %A rows %m of %d, %k weights %w
+    %s = replay.reconstruct %s0 rows %m of %d, %k gates %g {depth = 16 : i32}
         : !replay.view<32x128xf32, strides [128, 1], align 16>,
-          !replay.view<?x32xf32, strides [128, 1], align 16>,
-          !replay.view<?x128xf32, strides [128, 1], align 16>,
-          tensor<16xf32> -> !replay.state<32x128>
+          !replay.view<?x32xf32, strides [-128, 1], align 16>,
+          !replay.view<?x128xf32, strides [-128, 1], align 16>,
+          !replay.view<?xf32, strides [-1]> -> !replay.state<32x128>
     ```
   }];
-  let arguments = (ins Replay_ViewType:$checkpoint, F32:$decay, I32:$count,
-    Replay_ViewType:$d, Replay_ViewType:$k, Replay_Tile:$weights);
+  let arguments = (ins Replay_ViewType:$checkpoint, Optional<I32>:$count,
+    Optional<Replay_ViewType>:$d, Optional<Replay_ViewType>:$k,
+    Optional<Replay_ViewType>:$gates, I32Attr:$depth);
   let results = (outs Replay_StateType:$result);
   let hasVerifier = 1;
   let assemblyFormat = [{
-    $checkpoint `decay` $decay `rows` $count `of` $d `,` $k `weights` $weights
-    attr-dict `:` type($checkpoint) `,` type($d) `,` type($k) `,`
-    type($weights) `->` type($result) }];
+    $checkpoint (`rows` $count^ `of` $d `,` $k `gates` $gates)? attr-dict `:`
+    type($checkpoint) (`,` type($d)^ `,` type($k) `,` type($gates))? `->`
+    type($result) }];
 }
 
 def Replay_ContractOp : Replay_Op<"contract", []> {
@@ -313,6 +322,43 @@ def Replay_BroadcastOp : Replay_Op<"broadcast", [Pure]> {
   let hasVerifier = 1;
   let hasFolder = 1;
   let assemblyFormat = "$value attr-dict `:` type($value) `->` type($result)";
+}
+
+def Replay_TransposeOp : Replay_Op<"transpose", [Pure]> {
+  let summary = "Swaps the two dimensions; moves no data";
+  let description = [{
+    Constraint: (Q1) the result is the operand's rank-2 shape, swapped.
+
+    ```mlir
+    %t = replay.transpose %x : tensor<4x32xf32> -> tensor<32x4xf32>
+    ```
+  }];
+  let arguments = (ins Replay_Tile:$value);
+  let results = (outs Replay_Tile:$result);
+  let hasVerifier = 1;
+  let assemblyFormat = "$value attr-dict `:` type($value) `->` type($result)";
+}
+
+def Replay_SliceOp : Replay_Op<"slice", [Pure]> {
+  let summary = "A piece of a rank-1 tile";
+  let description = [{
+    The elements from `offset`, which is a multiple of the result's size. When a
+    tile has a layout the offset must be a constant: K-tile loops are unrolled
+    first (`replay-unroll-tiles`).
+
+    Constraint: (Z1) both have rank 1 and one element type; the result is not
+    larger than the operand.
+
+    ```mlir
+    %p = replay.slice %x[%kt] : tensor<128xf32> -> tensor<64xf32>
+    ```
+  }];
+  let arguments = (ins Replay_Tile:$value, I32:$offset);
+  let results = (outs Replay_Tile:$result);
+  let hasVerifier = 1;
+  let hasFolder = 1;
+  let assemblyFormat = [{ $value `[` $offset `]` attr-dict `:` type($value) `->`
+    type($result) }];
 }
 
 def Replay_ConvertLayoutOp : Replay_Op<"convert_layout", [Pure]> {

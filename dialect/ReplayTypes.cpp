@@ -74,10 +74,6 @@ LogicalResult ViewType::verify(function_ref<InFlightDiagnostic()> emitError,
   for (int64_t size : shape)
     if (!ShapedType::isDynamic(size) && size < 1)
       return emitError() << "view size " << size << " must be positive (V2)";
-  for (int64_t stride : strides)
-    if (!ShapedType::isDynamic(stride) && stride < 0)
-      return emitError() << "view stride " << stride
-                         << " must not be negative (V2)";
   if (!element.isSignlessIntOrFloat() ||
       !llvm::is_contained({16u, 32u, 64u}, element.getIntOrFloatBitWidth()))
     return emitError() << "view element type " << element

@@ -43,14 +43,22 @@ LogicalResult KernelOp::verify() {
 //===----------------------------------------------------------------------===//
 
 LogicalResult ReconstructOp::verify() {
-  for (Value view : {getCheckpoint(), getD(), getK()}) {
+  auto floatView = [](Value view, int64_t rank) {
     auto type = cast<ViewType>(view.getType());
-    if (type.getRank() != 2 || !isa<FloatType>(type.getElementType()))
-      return emitOpError("views must have rank 2 and float elements (R1)");
-  }
-  RankedTensorType weights = tile(getWeights());
-  if (!weights.getElementType().isF32() || weights.getRank() != 1)
-    return emitOpError("weights must be a rank-1 tile of f32 (R2)");
+    return type.getRank() == rank && isa<FloatType>(type.getElementType());
+  };
+  bool ring = getCount() != nullptr;
+  if (ring != (getD() != nullptr) || ring != (getK() != nullptr) ||
+      ring != (getGates() != nullptr))
+    return emitOpError("ring operands must be all there or all absent (R3)");
+  if (!floatView(getCheckpoint(), 2) ||
+      (ring && (!floatView(getD(), 2) || !floatView(getK(), 2) ||
+                !floatView(getGates(), 1))))
+    return emitOpError("views must have float elements and rank 2, gates rank 1 "
+                       "(R1)");
+  if (!llvm::isPowerOf2_32(getDepth()))
+    return emitOpError() << "depth is " << getDepth()
+                         << "; it must be a power of two (R2)";
   return success();
 }
 
@@ -179,6 +187,27 @@ LogicalResult BroadcastOp::verify() {
   if (!legal)
     return emitOpError() << "cannot repeat " << from << " to " << to
                          << ": only dimensions of size 1 repeat (B1)";
+  return success();
+}
+
+LogicalResult TransposeOp::verify() {
+  RankedTensorType from = tile(getValue()), to = tile(getResult());
+  if (from.getRank() != 2 || to.getRank() != 2 ||
+      from.getElementType() != to.getElementType() ||
+      from.getDimSize(0) != to.getDimSize(1) ||
+      from.getDimSize(1) != to.getDimSize(0))
+    return emitOpError() << "cannot transpose " << from << " to " << to
+                         << " (Q1)";
+  return success();
+}
+
+LogicalResult SliceOp::verify() {
+  RankedTensorType from = tile(getValue()), to = tile(getResult());
+  if (from.getRank() != 1 || to.getRank() != 1 ||
+      from.getElementType() != to.getElementType() ||
+      to.getDimSize(0) > from.getDimSize(0))
+    return emitOpError() << "cannot cut " << to << " out of " << from
+                         << " (Z1)";
   return success();
 }
 

@@ -8,6 +8,7 @@
 #define REPLAYJIT_RUNTIME_DEVICE_H
 
 #include "compiler/CompiledKernel.h"
+#include "compiler/Host/LaneOrder.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -78,8 +79,12 @@ protected:
 /// primary context. An error if there is no driver or no such device.
 Result<std::unique_ptr<Device>> createCudaDevice(int ordinal);
 
-/// Host emulation of `target`: runs the thread program on the CPU, checked.
-std::unique_ptr<Device> createEmulationDevice(Target target);
+/// Host emulation of `target`: runs the thread program on the CPU, checked (see
+/// compiler/Host/Emulator.h). `launch` returns the fault it meets, and
+/// `order` is the order in which lanes, warps and blocks run.
+std::unique_ptr<Device>
+createEmulationDevice(Target target,
+                      host::LaneOrder order = host::LaneOrder::forward());
 
 } // namespace replayjit
 

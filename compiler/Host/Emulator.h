@@ -24,9 +24,9 @@ struct GridLaunch {
   HostProgram::Entry entry = nullptr;
   /// HostProgram::sites, or null; outlives the run.
   const std::vector<std::string> *sites = nullptr;
-  uint32_t blocks = 0;      ///< ctaid.x runs from 0 to blocks - 1.
-  uint32_t threads = 0;     ///< Lanes per block, 1 to 1024.
-  uint32_t sharedBytes = 0; ///< Dynamic shared memory, at most 256 KiB.
+  uint32_t blocks = 0;          ///< ctaid.x runs from 0 to blocks - 1.
+  uint32_t threads = 0;         ///< Lanes per block, 1 to 1024.
+  uint32_t sharedBytes = 0;     ///< Dynamic shared memory, at most 256 KiB.
   const void *params = nullptr; ///< Handed to `entry`.
   LaneOrder order;
   /// Also report an access of 2, 4, 8 or 16 bytes that is not aligned to its
@@ -42,7 +42,8 @@ struct GridLaunch {
 ///  - a read of shared memory that nothing wrote since the block began;
 ///  - a race: two lanes touch the same bytes of shared memory, one of them
 ///    writes, and nothing orders the two accesses;
-///  - shared memory used while an asynchronous copy into it is in flight;
+///  - shared memory used while an asynchronous copy into it is in flight, and a
+///    bulk copy that outlives its block;
 ///  - a barrier that not all lanes reach, a wait that never ends;
 ///  - a shuffle, vote, MMA or warp barrier that part of its lanes never reach;
 ///  - misuse of an mbarrier.

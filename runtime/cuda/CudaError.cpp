@@ -14,11 +14,10 @@ Status toStatus(const DriverApi &api, CUresult result, const char *call) {
   // The driver leaves the pointers null for a code it does not know.
   (void)api.cuGetErrorName(result, &name);
   (void)api.cuGetErrorString(result, &text);
-  return Status::error(StatusCode::DriverError,
-                       fmt::format("{}: {} ({}): {}", call,
-                                   name ? name : "unknown CUDA error",
-                                   static_cast<int>(result),
-                                   text ? text : "no description"));
+  return Status::error(
+      StatusCode::DriverError,
+      fmt::format("{}: {} ({}): {}", call, name ? name : "unknown CUDA error",
+                  static_cast<int>(result), text ? text : "no description"));
 }
 
 Status inContext(Status status, std::string_view what) {

@@ -104,30 +104,35 @@ Status CudaKernel::checkParameters(const KernelSignature &signature) {
   if (!api.cuFuncGetParamInfo)
     return Status::ok(); // A driver before 12.4 cannot tell.
 
-  size_t offset = 0, size = 0, count = 0;
-  for (;; ++count) {
-    CUresult result = api.cuFuncGetParamInfo(handle, count, &offset, &size);
-    if (result == CUDA_ERROR_INVALID_VALUE) // There is no parameter `count`.
+  struct Place {
+    size_t offset, size;
+  };
+  std::vector<Place> code;
+  for (Place place;; code.push_back(place)) {
+    CUresult result =
+        api.cuFuncGetParamInfo(handle, code.size(), &place.offset, &place.size);
+    if (result == CUDA_ERROR_INVALID_VALUE) // There is no such parameter.
       break;
     if (Status status = toStatus(api, result, "cuFuncGetParamInfo"); !status)
       return status;
-    // The whole signature may also be one by-value struct.
-    if (count == 0 && offset == 0 && size == bufferBytes && params.size() > 1)
-      usedBytes = size;
-    else if (count < params.size() &&
-             (offset != params[count].offset ||
-              size != sizeOf(params[count].kind)))
+  }
+  // The whole signature may also be one by-value struct, padding included.
+  if (code.size() == 1 && params.size() > 1 && code[0].size == bufferBytes) {
+    usedBytes = bufferBytes;
+    return Status::ok();
+  }
+  if (code.size() != params.size())
+    return Status::invalid(
+        fmt::format("its signature has {} parameters, its code has {}",
+                    params.size(), code.size()));
+  for (size_t i = 0; i < code.size(); ++i)
+    if (code[i].offset != params[i].offset ||
+        code[i].size != sizeOf(params[i].kind))
       return Status::invalid(fmt::format(
           "parameter {} ('{}') is {} bytes at byte {} in its signature and {} "
           "bytes at byte {} in its code",
-          count, params[count].name, sizeOf(params[count].kind),
-          params[count].offset, size, offset));
-  }
-  bool isStruct = count == 1 && params.size() > 1 && size == bufferBytes;
-  if (count != params.size() && !isStruct)
-    return Status::invalid(
-        fmt::format("its signature has {} parameters, its code has {}",
-                    params.size(), count));
+          i, params[i].name, sizeOf(params[i].kind), params[i].offset,
+          code[i].size, code[i].offset));
   return Status::ok();
 }
 

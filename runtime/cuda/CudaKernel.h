@@ -32,9 +32,10 @@ public:
   /// through the driver if it has no cubin. `maxSharedBytes` is what a block of
   /// the device may use. Checks the kernel's promises (parameters, block size,
   /// shared memory) against what was loaded.
-  static Result<std::unique_ptr<CudaKernel>>
-  load(const DriverApi &api, CUcontext context, const CompiledKernel &kernel,
-       int maxSharedBytes);
+  static Result<std::unique_ptr<CudaKernel>> load(const DriverApi &api,
+                                                  CUcontext context,
+                                                  const CompiledKernel &kernel,
+                                                  int maxSharedBytes);
   ~CudaKernel() override;
 
   ResourceUsage resources() const override { return usage; }

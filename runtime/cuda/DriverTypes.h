@@ -1,8 +1,9 @@
-//===- DriverTypes.h - The driver's types, as far as we use them -*- C++ -*-===//
+//===- DriverTypes.h - The driver's types, as far as we use them -*- C++
+//-*-===//
 //
 // Declared here so that no CUDA toolkit is needed to build. Values and layouts
-// are the driver's ABI. In a namespace of our own, so a file may include this
-// beside cuda.h.
+// are the driver's ABI. They are in a namespace of our own, so they do not
+// clash with those of a host that includes cuda.h.
 //
 //===----------------------------------------------------------------------===//
 #ifndef REPLAYJIT_RUNTIME_CUDA_DRIVERTYPES_H
@@ -58,10 +59,10 @@ enum CUstreamCaptureMode : int { CU_STREAM_CAPTURE_MODE_THREAD_LOCAL = 1 };
 inline constexpr unsigned CU_STREAM_NON_BLOCKING = 1;
 inline constexpr unsigned CU_EVENT_DEFAULT = 0;
 
-/// Keys of the `extra` array of a launch.
-inline void *const CU_LAUNCH_PARAM_END = nullptr;
-inline void *const CU_LAUNCH_PARAM_BUFFER_POINTER = reinterpret_cast<void *>(1);
-inline void *const CU_LAUNCH_PARAM_BUFFER_SIZE = reinterpret_cast<void *>(2);
+/// Keys of the `extra` array of a launch; in cuda.h they are macros.
+inline void *const launchParamEnd = nullptr;
+inline void *const launchParamBufferPointer = reinterpret_cast<void *>(1);
+inline void *const launchParamBufferSize = reinterpret_cast<void *>(2);
 
 struct CUlaunchAttribute; // Not used yet: programmatic launch, clusters.
 

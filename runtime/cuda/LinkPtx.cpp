@@ -51,9 +51,8 @@ Result<LinkedCubin> linkPtx(const DriverApi &api, const std::string &ptx,
   result.log = fmt::format("{}{}", errors.data(), info.data());
   if (!status)
     return Status::error(StatusCode::AssembleFailed,
-                         fmt::format("{} by {}: {}\n{}", name,
-                                     result.assembler, status.message,
-                                     result.log));
+                         fmt::format("{} by {}: {}\n{}", name, result.assembler,
+                                     status.message, result.log));
   return result;
 }
 

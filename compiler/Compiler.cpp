@@ -1,0 +1,270 @@
+//===- Compiler.cpp - A tile program becomes a kernel ---------------------===//
+
+#include "compiler/Compiler.h"
+
+#include "compiler/Conversion/ReplayToNVVM/ReplayToNVVM.h"
+#include "compiler/Host/HostJit.h"
+#include "compiler/Host/HostLowering.h"
+#include "compiler/NVPTX/EmitPTX.h"
+#include "compiler/NVPTX/TranslateToLLVM.h"
+#include "compiler/Support/Diagnostics.h"
+#include "dialect/ReplayDialect.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/Verifier.h"
+
+#include <fmt/format.h>
+
+using namespace mlir;
+using namespace replayjit;
+
+void replayjit::registerDialects(DialectRegistry &registry) {
+  registry.insert<replay::ReplayDialect, arith::ArithDialect,
+                  math::MathDialect, scf::SCFDialect, LLVM::LLVMDialect,
+                  NVVM::NVVMDialect>();
+  registerTranslations(registry);
+}
+
+Compiler::Compiler() {
+  DialectRegistry registry;
+  registerDialects(registry);
+  context_ = std::make_unique<MLIRContext>(registry,
+                                           MLIRContext::Threading::DISABLED);
+  context_->loadAllAvailableDialects();
+}
+
+Compiler::~Compiler() = default;
+
+namespace {
+
+/// One compilation in progress: the module, its clock, and what to observe.
+class Compilation {
+public:
+  Compilation(MLIRContext &context, const Target &target,
+              const CompileOptions &options)
+      : context(context), options(options), diagnostics(&context) {
+    kernel.target = target;
+  }
+
+  CompiledKernel kernel;
+
+  Status build(const Compiler::Builder &builder) {
+    module = builder(context);
+    if (!module || failed(verify(*module)))
+      return diagnostics.failure(kernel.name, "build");
+    auto kernels = module->getOps<replay::KernelOp>();
+    if (kernels.empty() || std::next(kernels.begin()) != kernels.end())
+      return Status::invalid("module: holds no kernel or several; exactly one "
+                             "replay.kernel is allowed");
+    kernel.name = (*kernels.begin()).getSymName().str();
+    clock.mark("build");
+    observe("replay.mlir");
+    return Status::ok();
+  }
+
+  /// Runs one of the pipelines of Pipeline.h.
+  template <typename Populate>
+  Status run(const char *stage, const char *file, Populate populate) {
+    PassManager pm(&context);
+    populate(pm);
+    if (failed(pm.run(*module)))
+      return diagnostics.failure(kernel.name, stage);
+    clock.mark(stage);
+    observe(file);
+    return Status::ok();
+  }
+
+  /// The way that GPU and host share.
+  Status toThreadProgram() {
+    Status status = run("tiles", "tiles.mlir", [&](OpPassManager &pm) {
+      buildTilePipeline(pm, options.pipeline);
+    });
+    if (!status || options.last == Stage::Tiles)
+      return status;
+    status = run("thread program", "thread.mlir", buildThreadPipeline);
+    if (status)
+      readLaunch();
+    return status;
+  }
+
+  Result<std::unique_ptr<llvm::Module>> translate(llvm::LLVMContext &llvm) {
+    auto result = translateToLLVM(*module, llvm);
+    if (!result)
+      return diagnostics.failure(kernel.name, "translate");
+    clock.mark("translate");
+    observe("llvm.ll", *result);
+    return result;
+  }
+
+  Status emit(llvm::Module &llvm) {
+    auto machine = createTargetMachine(kernel.target);
+    if (!machine)
+      return machine.status();
+    optimizeLLVM(llvm, **machine);
+    clock.mark("optimize");
+    observe("optimized.ll", llvm);
+    if (options.last == Stage::LLVMIR)
+      return Status::ok();
+    auto ptx = emitPTX(llvm, **machine);
+    if (!ptx)
+      return ptx.status();
+    kernel.ptx = std::move(*ptx);
+    clock.mark("emit PTX");
+    if (options.observer)
+      options.observer("ptx", kernel.ptx);
+    return Status::ok();
+  }
+
+  Status assemble() {
+    auto cubin = assembleCubin(kernel.ptx, kernel.target, kernel.name,
+                               options.assemble);
+    if (!cubin)
+      return Status::error(cubin.status().code,
+                           kernel.name + ", assemble: " +
+                               cubin.status().message);
+    kernel.cubin = std::move(cubin->cubin);
+    kernel.assembler = std::move(cubin->assembler);
+    kernel.assemblerLog = std::move(cubin->log);
+    kernel.resources = cubin->resources;
+    clock.mark("assemble");
+    if (options.observer)
+      options.observer("log", kernel.assemblerLog);
+    return Status::ok();
+  }
+
+  Status toHostProgram() {
+    auto llvm = std::make_unique<llvm::LLVMContext>();
+    auto translated = translate(*llvm);
+    if (!translated)
+      return translated.status();
+    std::vector<std::string> sites;
+    if (auto names = (*module)->getAttrOfType<ArrayAttr>(kSites))
+      for (Attribute name : names)
+        sites.push_back(cast<StringAttr>(name).str());
+    auto program = host::jitHostProgram(std::move(*translated), std::move(llvm),
+                                        kernel.name + kHostSuffix.str(),
+                                        std::move(sites));
+    if (!program)
+      return Status::error(StatusCode::CompileFailed,
+                           kernel.name + ", host program: " +
+                               llvm::toString(program.takeError()));
+    kernel.hostProgram = std::move(*program);
+    clock.mark("host program");
+    return Status::ok();
+  }
+
+  CompiledKernel finish() {
+    kernel.stages = std::move(clock.times);
+    return std::move(kernel);
+  }
+
+private:
+  MLIRContext &context;
+  const CompileOptions &options;
+  DiagnosticCollector diagnostics;
+  OwningOpRef<ModuleOp> module;
+  StageClock clock;
+
+  void observe(const char *file) {
+    if (!options.observer)
+      return;
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    module->print(stream);
+    options.observer(file, text);
+  }
+  void observe(const char *file, llvm::Module &llvm) {
+    if (!options.observer)
+      return;
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    llvm.print(stream, nullptr);
+    options.observer(file, text);
+  }
+
+  /// Signature and launch configuration, from the thread program.
+  void readLaunch() {
+    auto function = module->lookupSymbol<LLVM::LLVMFuncOp>(kernel.name);
+    auto integer = [&](StringRef name) {
+      return (uint32_t)function->getAttrOfType<IntegerAttr>(name).getInt();
+    };
+    kernel.launch = {integer(kBlocksPerRow), integer(kThreads),
+                     integer(kSharedBytes)};
+    auto names = function->getAttrOfType<ArrayAttr>(kArgNames);
+    KernelSignature &signature = kernel.signature;
+    uint32_t largest = 1;
+    for (auto [type, name] : llvm::zip(function.getArgumentTypes(), names)) {
+      KernelParam param;
+      param.name = cast<StringAttr>(name).str();
+      uint32_t size = 8;
+      if (type.isInteger(64))
+        param.kind = KernelParam::Kind::I64;
+      else if (!isa<LLVM::LLVMPointerType>(type)) {
+        size = 4;
+        param.kind = type.isF32() ? KernelParam::Kind::F32
+                                  : KernelParam::Kind::I32;
+      }
+      param.offset = llvm::alignTo(signature.bytes, size);
+      signature.bytes = param.offset + size;
+      largest = std::max(largest, size);
+      signature.params.push_back(std::move(param));
+    }
+    signature.bytes = llvm::alignTo(signature.bytes, largest);
+  }
+};
+
+} // namespace
+
+Result<CompiledKernel> Compiler::compile(const Builder &build,
+                                         const Target &target,
+                                         const CompileOptions &options) {
+  Compilation compilation(*context_, target, options);
+  llvm::LLVMContext llvm;
+  auto stages = [&]() -> Status {
+    Status status = compilation.build(build);
+    if (status)
+      status = compilation.toThreadProgram();
+    if (!status || options.last <= Stage::ThreadProgram)
+      return status;
+    if (compilation.kernel.launch.sharedBytes >
+        (uint32_t)target.maxSharedBytes)
+      return Status::invalid(fmt::format(
+          "shared memory: {} needs {} bytes a block; {} allows at most {}",
+          compilation.kernel.name, compilation.kernel.launch.sharedBytes,
+          target.chip, target.maxSharedBytes));
+    status = compilation.run("NVVM", "nvvm.mlir", buildGPUPipeline);
+    if (!status || options.last == Stage::LLVMDialect)
+      return status;
+    auto module = compilation.translate(llvm);
+    if (!module)
+      return module.status();
+    status = compilation.emit(**module);
+    if (!status || options.last != Stage::Cubin)
+      return status;
+    return compilation.assemble();
+  };
+  if (Status status = stages(); !status)
+    return status;
+  return compilation.finish();
+}
+
+Result<CompiledKernel> Compiler::compileForHost(const Builder &build,
+                                                const Target &target,
+                                                const CompileOptions &options) {
+  Compilation compilation(*context_, target, options);
+  Status status = compilation.build(build);
+  if (status)
+    status = compilation.toThreadProgram();
+  if (status)
+    status = compilation.run("host", "host.mlir", buildHostPipeline);
+  if (status)
+    status = compilation.toHostProgram();
+  if (!status)
+    return status;
+  return compilation.finish();
+}

@@ -1,0 +1,129 @@
+//===- ExpandMath.cpp - exp and log1p in fused multiply-adds --------------===//
+
+#include "compiler/Conversion/ReplayToNVVM/ReplayToNVVM.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+#include <cmath>
+
+namespace replayjit {
+#define GEN_PASS_DEF_EXPANDMATHPASS
+#include "compiler/Conversion/ReplayToNVVM/Passes.h.inc"
+} // namespace replayjit
+
+using namespace mlir;
+using namespace replayjit;
+
+namespace {
+
+struct ScalarBuilder : ImplicitLocOpBuilder {
+  using ImplicitLocOpBuilder::ImplicitLocOpBuilder;
+  Value f(double value) {
+    return arith::ConstantOp::create(*this, getF32FloatAttr((float)value));
+  }
+  Value i(int32_t value) {
+    return arith::ConstantOp::create(*this, getI32IntegerAttr(value));
+  }
+  Value fma(Value a, Value b, Value c) {
+    return math::FmaOp::create(*this, a, b, c);
+  }
+  Value mul(Value a, Value b) { return arith::MulFOp::create(*this, a, b); }
+  Value add(Value a, Value b) { return arith::AddFOp::create(*this, a, b); }
+  Value sub(Value a, Value b) { return arith::SubFOp::create(*this, a, b); }
+  Value div(Value a, Value b) { return arith::DivFOp::create(*this, a, b); }
+  Value iadd(Value a, Value b) { return arith::AddIOp::create(*this, a, b); }
+  Value isub(Value a, Value b) { return arith::SubIOp::create(*this, a, b); }
+  Value less(Value a, Value b) {
+    return arith::CmpFOp::create(*this, arith::CmpFPredicate::OLT, a, b);
+  }
+  Value select(Value c, Value a, Value b) {
+    return arith::SelectOp::create(*this, c, a, b);
+  }
+  Value bits(Value a) {
+    return arith::BitcastOp::create(*this, getI32Type(), a);
+  }
+  Value fromBits(Value a) {
+    return arith::BitcastOp::create(*this, getF32Type(), a);
+  }
+  /// 2^n for -126 <= n <= 127.
+  Value powerOfTwo(Value n) {
+    Value biased = iadd(n, i(127));
+    return fromBits(arith::ShLIOp::create(*this, biased, i(23)));
+  }
+};
+
+// ln 2 in two parts: n * kLn2High is exact for |n| < 2^10.
+constexpr double kLn2 = 0.693147180559945309417232;
+constexpr double kLn2High = 0.693145751953125; // 0x3f317200
+
+/// exp(x) = 2^n exp(f), n = round(x / ln 2), |f| <= ln 2 / 2.
+Value expandExp(ScalarBuilder &b, Value x) {
+  // Beyond these the result is 0 or infinity; NaN compares false and stays.
+  x = b.select(b.less(x, b.f(-104.0)), b.f(-104.0), x);
+  x = b.select(b.less(b.f(89.0), x), b.f(89.0), x);
+  // Adding 1.5 * 2^23 leaves the rounded integer in the low bits.
+  Value magic = b.f(12582912.0);
+  Value shifted = b.fma(x, b.f(1.0 / kLn2), magic);
+  Value n = b.sub(shifted, magic);
+  Value f = b.fma(n, b.f(-kLn2High), x);
+  f = b.fma(n, b.f(-(kLn2 - kLn2High)), f);
+  // Taylor to degree 7: the rest is below f^8 / 8! = 5e-9.
+  double factorial = 5040;
+  Value p = b.f(1 / factorial);
+  for (int k = 7; k >= 1; --k) {
+    factorial /= k;
+    p = b.fma(p, f, b.f(1 / factorial));
+  }
+  // 2^n in two factors, for results that are denormal or near the top.
+  Value integer = b.isub(b.bits(shifted), b.i(0x4B400000));
+  Value half = arith::ShRSIOp::create(b, integer, b.i(1));
+  p = b.mul(p, b.powerOfTwo(half));
+  return b.mul(p, b.powerOfTwo(b.isub(integer, half)));
+}
+
+/// log1p(u) = e ln 2 + log1p(m), 1 + u = 2^e (1 + m), -1/4 <= m <= 1/2.
+Value expandLog1p(ScalarBuilder &b, Value u) {
+  Value biased = b.isub(b.bits(b.add(u, b.f(1.0))), b.i(0x3F400000));
+  Value exponent = arith::AndIOp::create(b, biased, b.i(0xFF800000));
+  Value e = arith::SIToFPOp::create(
+      b, b.getF32Type(),
+      Value(arith::ShRSIOp::create(b, exponent, b.i(23))));
+  Value scale = b.fromBits(b.isub(b.i(0x3F800000), exponent)); // 2^-e
+  Value m = b.fma(u, scale, b.sub(scale, b.f(1.0)));
+  // log1p(m) = 2 atanh(t) = 2 t (1 + t^2/3 + t^4/5 + ..), t = m / (2 + m);
+  // t^2 <= 1/25, so the rest after t^10/11 is below 3e-10.
+  Value t = b.div(m, b.add(m, b.f(2.0)));
+  Value square = b.mul(t, t);
+  Value p = b.f(1.0 / 11);
+  for (int k : {9, 7, 5, 3})
+    p = b.fma(p, square, b.f(1.0 / k));
+  // The leading term 2 t as m - t m, which t's own rounding hardly touches.
+  Value lead = b.fma(b.sub(b.f(0.0), t), m, m);
+  Value log = b.fma(b.mul(square, p), b.add(t, t), lead);
+  log = b.fma(e, b.f(kLn2 - kLn2High), log);
+  log = b.fma(e, b.f(kLn2High), log);
+  // u = inf gives NaN above, and is its own logarithm.
+  Value infinite = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, u,
+                                         b.f(INFINITY));
+  return b.select(infinite, u, log);
+}
+
+struct ExpandMathPass : replayjit::impl::ExpandMathPassBase<ExpandMathPass> {
+  void runOnOperation() override {
+    getOperation()->walk([&](Operation *op) {
+      if (!isa<math::ExpOp, math::Log1pOp>(op) ||
+          !op->getResult(0).getType().isF32())
+        return;
+      ScalarBuilder b(op->getLoc(), op);
+      Value x = op->getOperand(0);
+      op->replaceAllUsesWith(
+          ValueRange{isa<math::ExpOp>(op) ? expandExp(b, x)
+                                          : expandLog1p(b, x)});
+      op->erase();
+    });
+  }
+};
+
+} // namespace

@@ -1,0 +1,50 @@
+//===- Passes.td - Tile programs to thread programs --------*- tablegen -*-===//
+
+#ifndef REPLAY_CONVERSION_PASSES_TD
+#define REPLAY_CONVERSION_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def ConvertReplayToNVVMPass : Pass<"convert-replay-to-nvvm", "::mlir::ModuleOp"> {
+  let summary = "Lower the program of a block to the program of one thread";
+  let description = [{
+    Each tile becomes the scalars that a thread holds of it, each kernel an
+    `llvm.func` with `nvvm.kernel`. Elementwise operations repeat for every
+    register; exchanges become shuffles, `mma.sync` and barriers; memory accesses
+    become `replay.ld` and `replay.st`. `scf` and scalar arithmetic stay. What
+    remains is the thread program that GPU and emulation share.
+
+    Numeric effect: a sum of products adds by fused multiply-add.
+
+    The function carries `replay.shared_bytes`, `replay.threads` and
+    `replay.blocks_per_row`.
+
+    Precondition: every tile has a layout (`replay-assign-layouts`).
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect",
+    "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
+}
+
+def ExpandMathPass : Pass<"replay-expand-math", "::mlir::ModuleOp"> {
+  let summary = "Write exp and log1p of f32 scalars with fused multiply-adds";
+  let description = [{
+    The PTX backend has no library for them, and its approximate instructions lose
+    digits that decay gates amplify. exp: split ln 2, Taylor of degree 7. log1p:
+    split off the exponent, then the atanh series of m/(2+m). Both are within
+    2 units in the last place of the exact value, for denormals, infinities and
+    NaN too; log1p for finite arguments up to 2^126.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
+}
+
+def LowerMemoryForGPUPass : Pass<"replay-lower-memory-for-gpu", "::mlir::ModuleOp"> {
+  let summary = "Lower replay.ld and replay.st for a GPU";
+  let description = [{
+    An access without a predicate becomes a vector load or store; with one, a
+    predicated PTX instruction that reads zero where the predicate is false, so
+    that no branch stands around it.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
+#endif

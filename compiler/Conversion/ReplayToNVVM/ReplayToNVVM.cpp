@@ -1,0 +1,190 @@
+//===- ReplayToNVVM.cpp - The pass, and the kernel itself -----------------===//
+
+#include "compiler/Conversion/ReplayToNVVM/ReplayToNVVM.h"
+#include "compiler/Conversion/ReplayToNVVM/ThreadProgram.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/SCF/Transforms/Patterns.h"
+
+namespace replayjit {
+#define GEN_PASS_DEF_CONVERTREPLAYTONVVMPASS
+#include "compiler/Conversion/ReplayToNVVM/Passes.h.inc"
+} // namespace replayjit
+
+using namespace mlir;
+using namespace replayjit;
+using namespace replayjit::replay;
+
+namespace {
+
+/// Tiles to the scalars of one thread, views to address, sizes and strides.
+struct ThreadTypeConverter : TypeConverter {
+  ThreadTypeConverter() {
+    addConversion([](Type type) { return type; });
+    addConversion([](PtrType type) -> Type {
+      return LLVM::LLVMPointerType::get(type.getContext(), kGlobalSpace);
+    });
+    addConversion([](BufferType type) -> Type {
+      return LLVM::LLVMPointerType::get(type.getContext(), kSharedSpace);
+    });
+    addConversion([](RankedTensorType type, SmallVectorImpl<Type> &types)
+                      -> std::optional<LogicalResult> {
+      auto layout = LinearLayout::of(type);
+      if (!layout)
+        return failure();
+      types.assign(layout->numRegisters(), type.getElementType());
+      return success();
+    });
+    addConversion([](ViewType type, SmallVectorImpl<Type> &types)
+                      -> std::optional<LogicalResult> {
+      MLIRContext *context = type.getContext();
+      types.push_back(LLVM::LLVMPointerType::get(context, kGlobalSpace));
+      types.append(llvm::count_if(type.getShape(), ShapedType::isDynamic),
+                   IntegerType::get(context, 32));
+      types.append(llvm::count_if(type.getStrides(), ShapedType::isDynamic),
+                   IntegerType::get(context, 64));
+      return success();
+    });
+    auto cast = [](OpBuilder &builder, Type type, ValueRange inputs,
+                   Location loc) -> Value {
+      return UnrealizedConversionCastOp::create(builder, loc, type, inputs)
+          .getResult(0);
+    };
+    addSourceMaterialization(cast);
+    addTargetMaterialization(cast);
+  }
+};
+
+struct KernelPattern : ReplayPattern<KernelOp> {
+  using ReplayPattern::ReplayPattern;
+  LogicalResult
+  matchAndRewrite(KernelOp op, OneToNOpAdaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    TypeConverter::SignatureConversion signature(op.getNumArguments());
+    if (failed(getTypeConverter()->convertSignatureArgs(op.getArgumentTypes(),
+                                                        signature)))
+      return failure();
+    MLIRContext *context = op.getContext();
+    auto type =
+        LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context),
+                                    signature.getConvertedTypes());
+    auto function = LLVM::LLVMFuncOp::create(rewriter, op.getLoc(),
+                                             op.getSymName(), type);
+    int threads = 32 * (kernel.numWarps + (kernel.hasRoles ? 1 : 0));
+    function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(),
+                      rewriter.getUnitAttr());
+    function->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
+                      rewriter.getDenseI32ArrayAttr({threads}));
+    function->setAttr(kThreads, rewriter.getI32IntegerAttr(threads));
+    function->setAttr(kBlocksPerRow,
+                      rewriter.getI32IntegerAttr(op.getBlocksPerRow()));
+    SmallVector<Attribute> names;
+    for (unsigned i = 0; i < op.getNumArguments(); ++i) {
+      Attribute name = op.getArgAttr(i, kArgName);
+      names.push_back(name ? name
+                           : rewriter.getStringAttr("arg" + std::to_string(i)));
+      if (op.getArgAttr(i, kArgReadOnly)) {
+        function.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(),
+                            rewriter.getUnitAttr());
+        function.setArgAttr(i, LLVM::LLVMDialect::getReadonlyAttrName(),
+                            rewriter.getUnitAttr());
+      }
+    }
+    function->setAttr(kArgNames, rewriter.getArrayAttr(names));
+    rewriter.inlineRegionBefore(op.getBody(), function.getBody(),
+                                function.end());
+    if (failed(rewriter.convertRegionTypes(&function.getBody(),
+                                           *getTypeConverter(), &signature)))
+      return failure();
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+struct ReturnPattern : ReplayPattern<ReturnOp> {
+  using ReplayPattern::ReplayPattern;
+  LogicalResult
+  matchAndRewrite(ReturnOp op, OneToNOpAdaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    rewriter.replaceOpWithNewOp<LLVM::ReturnOp>(op, ValueRange{});
+    return success();
+  }
+};
+
+/// Marks the loads through arguments that nothing writes.
+void markReadOnlyLoads(KernelOp kernel) {
+  kernel->walk([&](LoadOp load) {
+    auto view = load.getView().getDefiningOp<ViewOp>();
+    auto argument =
+        view ? dyn_cast<BlockArgument>(view.getPtr()) : BlockArgument();
+    if (argument && argument.getOwner() == &kernel.getBody().front() &&
+        kernel.getArgAttr(argument.getArgNumber(), kArgReadOnly))
+      load->setAttr(kArgReadOnly, UnitAttr::get(load.getContext()));
+  });
+}
+
+struct ConvertReplayToNVVMPass
+    : replayjit::impl::ConvertReplayToNVVMPassBase<ConvertReplayToNVVMPass> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    declareSharedMemory(module);
+    SmallVector<KernelOp> kernels(module.getOps<KernelOp>());
+    for (KernelOp kernel : kernels)
+      if (failed(lower(kernel)))
+        return signalPassFailure();
+  }
+
+  void declareSharedMemory(ModuleOp module) {
+    OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
+    auto type = LLVM::LLVMArrayType::get(builder.getI8Type(), 0);
+    LLVM::GlobalOp::create(builder, module.getLoc(), type,
+                           /*isConstant=*/false, LLVM::Linkage::External,
+                           kSharedSymbol, Attribute(), /*alignment=*/128,
+                           kSharedSpace);
+  }
+
+  LogicalResult lower(KernelOp kernel) {
+    markReadOnlyLoads(kernel);
+    KernelContext context;
+    context.numWarps = kernel.getNumWarps();
+    context.hasRoles = !kernel.getBody().getOps<RolesOp>().empty();
+    std::string name = kernel.getSymName().str();
+    ModuleOp module = getOperation();
+
+    ThreadTypeConverter converter;
+    RewritePatternSet patterns(&getContext());
+    ConversionTarget target(getContext());
+    patterns.add<KernelPattern, ReturnPattern>(converter, &getContext(),
+                                               context);
+    populateElementwisePatterns(patterns, converter, context);
+    populateMemoryPatterns(patterns, converter, context);
+    populateReducePatterns(patterns, converter, context);
+    populateMmaPatterns(patterns, converter, context);
+    populateStagedPatterns(patterns, converter, context);
+    scf::populateSCFStructuralTypeConversionsAndLegality(converter, patterns,
+                                                         target);
+    target.addLegalDialect<LLVM::LLVMDialect, NVVM::NVVMDialect>();
+    target.addIllegalDialect<ReplayDialect>();
+    target.addLegalOp<LdOp, StOp>();
+    target.addDynamicallyLegalDialect<arith::ArithDialect, math::MathDialect>(
+        [](Operation *op) {
+          return llvm::none_of(op->getResultTypes(), [](Type type) {
+            return isa<RankedTensorType>(type);
+          });
+        });
+    ConversionConfig config;
+    config.allowPatternRollback = false;
+    if (failed(applyPartialConversion(kernel, target, std::move(patterns),
+                                      config)))
+      return failure();
+    auto function = module.lookupSymbol<LLVM::LLVMFuncOp>(name);
+    function->setAttr(kSharedBytes, OpBuilder(&getContext())
+                                        .getI32IntegerAttr(context.sharedBytes));
+    return success();
+  }
+};
+
+} // namespace

@@ -1,0 +1,55 @@
+//===- Emulator.cpp - The blocks of a grid, one after another -------------===//
+
+#include "compiler/Host/Emulator.h"
+
+#include "compiler/Host/Block.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <mutex>
+#include <numeric>
+#include <random>
+
+namespace replayjit::host {
+
+static std::vector<uint32_t> blockOrder(const GridLaunch &launch) {
+  std::vector<uint32_t> order(launch.blocks);
+  std::iota(order.begin(), order.end(), 0);
+  if (launch.order.kind == LaneOrder::Kind::Reverse)
+    std::reverse(order.begin(), order.end());
+  if (launch.order.kind == LaneOrder::Kind::Shuffled)
+    std::shuffle(order.begin(), order.end(),
+                 std::minstd_rand(launch.order.seed));
+  return order;
+}
+
+Status runGrid(const GridLaunch &launch, const MemoryMap &memory) {
+  if (!launch.entry)
+    return Status::invalid("emulation: the launch has no entry");
+  if (launch.threads < 1 || launch.threads > Clocks::maxLanes)
+    return Status::invalid(
+        fmt::format("emulation: {} threads per block; allowed are 1 to {}",
+                    launch.threads, Clocks::maxLanes));
+  if (launch.sharedBytes > maxSharedBytes)
+    return Status::invalid(fmt::format(
+        "emulation: {} bytes of shared memory per block; allowed are {}",
+        launch.sharedBytes, maxSharedBytes));
+
+  // Kept between launches for its stacks. Never destroyed, so that a launch
+  // may come from a static destructor of the host.
+  static std::mutex mutex;
+  static Block &block = *new Block;
+  std::lock_guard<std::mutex> lock(mutex);
+  if (!block.beginGrid(launch, memory))
+    return Status::error(StatusCode::ExecutionFault,
+                         fmt::format("emulation: no memory for the stacks of "
+                                     "{} lanes",
+                                     launch.threads));
+  for (uint32_t index : blockOrder(launch))
+    if (!block.run(index))
+      return Status::error(StatusCode::ExecutionFault, block.failure());
+  return Status::ok();
+}
+
+} // namespace replayjit::host

@@ -1,0 +1,105 @@
+//===- Pipeline.cpp - The way from a tile program to LLVM -----------------===//
+//
+// Read it top to bottom. A comment stands where a pass's position matters.
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/Pipeline.h"
+
+#include "compiler/Conversion/ReplayToNVVM/ReplayToNVVM.h"
+#include "compiler/Host/HostLowering.h"
+#include "compiler/Transforms/Passes.h"
+
+#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
+#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
+#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
+#include "mlir/Conversion/NVVMToLLVM/NVVMToLLVM.h"
+#include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
+#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+using namespace replayjit;
+using replay::KernelOp;
+
+void replayjit::buildTilePipeline(OpPassManager &pm,
+                                  const PipelineOptions &options) {
+  ExpandStatePassOptions expand;
+  expand.rebuild = options.rebuild;
+  expand.blockK = options.blockK;
+  expand.flushRows = options.flushRows;
+  expand.precision = options.precision;
+  expand.flushPrecision = options.flushPrecision;
+  pm.addNestedPass<KernelOp>(createExpandStatePass(expand));
+  // Slices of vectors need constant offsets from here on.
+  pm.addNestedPass<KernelOp>(createUnrollTilesPass());
+  pm.addPass(createCanonicalizerPass());
+  // After unrolling, so that the flush's tile has the readout's offsets; and
+  // after CSE, so that equal offsets are one value.
+  pm.addPass(createCSEPass());
+  pm.addNestedPass<KernelOp>(createFuseFlushPass());
+  pm.addPass(createCanonicalizerPass());
+  // Last: from here on types carry layouts.
+  pm.addNestedPass<KernelOp>(createAssignLayoutsPass());
+}
+
+void replayjit::buildThreadPipeline(OpPassManager &pm) {
+  pm.addPass(createConvertReplayToNVVMPass());
+  pm.addPass(createExpandMathPass());
+  // Every pattern asks for lane and warp anew; one of each remains.
+  pm.addPass(createCSEPass());
+  pm.addPass(createCanonicalizerPass());
+}
+
+/// What GPU and host share below the thread program.
+static void addToLLVM(OpPassManager &pm) {
+  pm.addPass(createSCFToControlFlowPass());
+  pm.addPass(createConvertMathToLLVMPass());
+  pm.addPass(createArithToLLVMConversionPass());
+  pm.addPass(createConvertControlFlowToLLVMPass());
+  pm.addPass(createReconcileUnrealizedCastsPass());
+}
+
+void replayjit::buildGPUPipeline(OpPassManager &pm) {
+  pm.addPass(createLowerMemoryForGPUPass());
+  addToLLVM(pm);
+  // Some NVVM operations become inline PTX here, the mbarrier waits among them.
+  pm.addPass(createConvertNVVMToLLVMPass());
+}
+
+void replayjit::buildHostPipeline(OpPassManager &pm) {
+  pm.addPass(createHostLoweringPass());
+  addToLLVM(pm);
+}
+
+namespace {
+struct TilePipelineOptions : PassPipelineOptions<TilePipelineOptions> {
+  Option<bool> rebuild{*this, "rebuild", llvm::cl::init(false)};
+  Option<int> blockK{*this, "block-k", llvm::cl::init(128)};
+  Option<int> flushRows{*this, "flush-rows", llvm::cl::init(4)};
+  Option<std::string> precision{*this, "precision", llvm::cl::init("tf32")};
+  Option<std::string> flushPrecision{*this, "flush-precision",
+                                     llvm::cl::init("ieee")};
+  PipelineOptions plain() const {
+    return {rebuild, blockK, flushRows, precision, flushPrecision};
+  }
+};
+} // namespace
+
+void replayjit::registerPipelines() {
+  static PassPipelineRegistration<TilePipelineOptions> tile(
+      "replay-tile-pipeline", "Replay level to tiles with layouts",
+      [](OpPassManager &pm, const TilePipelineOptions &options) {
+        buildTilePipeline(pm, options.plain());
+      });
+  static PassPipelineRegistration<> thread(
+      "replay-thread-pipeline", "Tiles with layouts to a thread program",
+      buildThreadPipeline);
+  static PassPipelineRegistration<> gpu(
+      "replay-gpu-pipeline", "A thread program to LLVM and NVVM",
+      buildGPUPipeline);
+  static PassPipelineRegistration<> host(
+      "replay-host-pipeline", "A thread program to LLVM for the host",
+      buildHostPipeline);
+}

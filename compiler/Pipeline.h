@@ -1,0 +1,34 @@
+//===- Pipeline.h - The way from a tile program to LLVM ---------*- C++ -*-===//
+#ifndef REPLAYJIT_COMPILER_PIPELINE_H
+#define REPLAYJIT_COMPILER_PIPELINE_H
+
+#include "mlir/Pass/PassManager.h"
+
+#include <string>
+
+namespace replayjit {
+
+/// Choices that the passes need; a kernel's spec and tuning decide them.
+struct PipelineOptions {
+  bool rebuild = false;             ///< Form the state to read it.
+  int blockK = 128;                 ///< Columns per K tile.
+  int flushRows = 4;                ///< Ring rows per step of a flush.
+  std::string precision = "tf32";   ///< Of the rebuild readout's dot.
+  std::string flushPrecision = "ieee"; ///< Of the output-only flush.
+};
+
+/// Replay level to tiles with layouts.
+void buildTilePipeline(mlir::OpPassManager &pm, const PipelineOptions &options);
+/// Tiles with layouts to the program of one thread (scf, arith, NVVM).
+void buildThreadPipeline(mlir::OpPassManager &pm);
+/// The thread program to the LLVM and NVVM dialects, for a GPU.
+void buildGPUPipeline(mlir::OpPassManager &pm);
+/// The thread program to the LLVM dialect, for emulation on the host.
+void buildHostPipeline(mlir::OpPassManager &pm);
+
+/// Registers the four as replay-{tile,thread,gpu,host}-pipeline.
+void registerPipelines();
+
+} // namespace replayjit
+
+#endif

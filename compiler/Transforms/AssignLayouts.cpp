@@ -1,0 +1,378 @@
+//===- AssignLayouts.cpp - Give every tile a layout -----------------------===//
+//
+// Three steps: copy cheap constants so that each use may have its own layout;
+// let layouts flow from the anchors over the program until every tile has one;
+// write them into the types, converting where two meet.
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/Layout/LinearLayout.h"
+#include "compiler/Transforms/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/MapVector.h"
+
+namespace replayjit {
+#define GEN_PASS_DEF_ASSIGNLAYOUTSPASS
+#include "compiler/Transforms/Passes.h.inc"
+} // namespace replayjit
+
+using namespace mlir;
+using namespace replayjit;
+using namespace replayjit::replay;
+
+namespace {
+
+RankedTensorType tileTypeOf(Value value) {
+  return dyn_cast<RankedTensorType>(value.getType());
+}
+
+/// True for operations whose tiles all have the layout of the result.
+bool isUniform(Operation *op) {
+  return op->hasTrait<OpTrait::Elementwise>() || isa<CumsumOp>(op);
+}
+
+/// A slice's operand from its result: the higher bits are registers'.
+LinearLayout unslice(LinearLayout piece, int64_t size) {
+  for (int64_t move = piece.shape[0]; move < size; move *= 2)
+    piece.registers.push_back({0, (int32_t)move});
+  piece.shape = {size};
+  return piece;
+}
+
+LinearLayout transposed(LinearLayout layout) {
+  std::swap(layout.shape[0], layout.shape[1]);
+  for (auto *bases : {&layout.registers, &layout.lanes, &layout.warps})
+    for (Basis &basis : *bases)
+      if (basis.move)
+        basis.dim = 1 - basis.dim;
+  return layout;
+}
+
+bool is16Bit(Precision precision) {
+  return precision == Precision::Bf16 || precision == Precision::F16;
+}
+
+/// A dot's operand 0 (a) or 1 (b) for its result's layout.
+LinearLayout dotOperand(DotOp dot, int operand, const LinearLayout &result,
+                        int numWarps) {
+  int64_t m = tileTypeOf(dot.getA()).getDimSize(0);
+  int64_t k = tileTypeOf(dot.getA()).getDimSize(1);
+  int64_t n = tileTypeOf(dot.getB()).getDimSize(1);
+  bool half = is16Bit(dot.getPrecision());
+  if (dot.getPrecision() == Precision::Ieee)
+    return operand == 0 ? result.squeeze(1).widenInRegisters(1, k)
+                        : result.squeeze(0).widenInRegisters(0, k);
+  return operand == 0 ? LinearLayout::mmaOperandA(m, k, n, half, numWarps)
+                      : LinearLayout::mmaOperandB(m, k, n, half, numWarps);
+}
+
+class LayoutFlow {
+public:
+  LayoutFlow(KernelOp kernel) : kernel(kernel), numWarps(kernel.getNumWarps()) {}
+
+  void run() {
+    separateConstants();
+    anchorDots();
+    anchorLoads();
+    anchorScans();
+    anchorRest();
+    writeTypes();
+  }
+
+private:
+  KernelOp kernel;
+  int numWarps;
+  llvm::MapVector<Value, LinearLayout> known;
+  SmallVector<Operation *> worklist;
+
+  //===--- Step 1 -------------------------------------------------------------//
+
+  /// Constants, splats and iotas cost nothing: one copy for each use.
+  void separateConstants() {
+    SmallVector<Operation *> cheap;
+    kernel->walk([&](Operation *op) {
+      if (isa<arith::ConstantOp, SplatOp, IotaOp>(op) &&
+          isa<RankedTensorType>(op->getResult(0).getType()))
+        cheap.push_back(op);
+    });
+    for (Operation *op : cheap) {
+      OpBuilder builder(op);
+      for (OpOperand &use :
+           llvm::make_early_inc_range(llvm::drop_begin(op->getUses())))
+        use.set(builder.clone(*op)->getResult(0));
+    }
+  }
+
+  //===--- Step 2 -------------------------------------------------------------//
+
+  void set(Value value, LinearLayout layout) {
+    if (!tileTypeOf(value) || known.count(value))
+      return;
+    known.insert({value, std::move(layout)});
+    if (Operation *def = value.getDefiningOp())
+      worklist.push_back(def);
+    else
+      worklist.push_back(value.getParentBlock()->getParentOp());
+    llvm::append_range(worklist, value.getUsers());
+  }
+
+  const LinearLayout *get(Value value) {
+    auto it = known.find(value);
+    return it == known.end() ? nullptr : &it->second;
+  }
+
+  void flow() {
+    while (!worklist.empty())
+      infer(worklist.pop_back_val());
+  }
+
+  void anchor(Value value, LinearLayout layout) {
+    set(value, std::move(layout));
+    flow();
+  }
+
+  /// Fills in what one operation's known tiles imply for its others.
+  void infer(Operation *op) {
+    // Copies, because set() may grow the map.
+    auto from = [&](Value value, auto derive, Value to) {
+      if (const LinearLayout *layout = get(value))
+        set(to, derive(LinearLayout(*layout)));
+    };
+    if (isUniform(op)) {
+      SmallVector<Value> tiles(op->getOperands());
+      llvm::append_range(tiles, op->getResults());
+      for (Value a : tiles)
+        if (const LinearLayout *layout = get(a)) {
+          LinearLayout copy = *layout;
+          for (Value b : tiles)
+            set(b, copy);
+          return;
+        }
+      return;
+    }
+    if (auto expand = dyn_cast<ExpandOp>(op)) {
+      int axis = expand.getAxis();
+      from(expand.getResult(), [&](LinearLayout l) { return l.slice(axis); },
+           expand.getValue());
+      from(expand.getValue(), [&](LinearLayout l) { return l.expand(axis); },
+           expand.getResult());
+    } else if (auto broadcast = dyn_cast<BroadcastOp>(op)) {
+      auto thin = tileTypeOf(broadcast.getValue());
+      auto full = tileTypeOf(broadcast.getResult());
+      int dim = thin.getDimSize(0) != full.getDimSize(0) ? 0 : 1;
+      from(broadcast.getResult(),
+           [&](LinearLayout l) { return l.squeeze(dim); },
+           broadcast.getValue());
+      from(broadcast.getValue(),
+           [&](LinearLayout l) { return l.widen(dim, full.getDimSize(dim)); },
+           broadcast.getResult());
+    } else if (auto reduce = dyn_cast<ReduceOp>(op)) {
+      auto type = tileTypeOf(reduce.getValue());
+      if (type.getRank() != 2)
+        return;
+      int axis = reduce.getAxis();
+      from(reduce.getValue(), [&](LinearLayout l) { return l.reduced(axis); },
+           reduce.getResult());
+      // A sum over rows whose result is wanted somewhere: keep the summed
+      // dimension in registers, so that the sum needs no exchange.
+      if (axis == 0)
+        from(reduce.getResult(),
+             [&](LinearLayout l) {
+               return l.expand(0).widenInRegisters(0, type.getDimSize(0));
+             },
+             reduce.getValue());
+    } else if (auto transpose = dyn_cast<TransposeOp>(op)) {
+      from(transpose.getResult(), transposed, transpose.getValue());
+      from(transpose.getValue(), transposed, transpose.getResult());
+    } else if (auto slice = dyn_cast<SliceOp>(op)) {
+      int64_t size = tileTypeOf(slice.getValue()).getDimSize(0);
+      from(slice.getResult(),
+           [&](LinearLayout l) { return unslice(std::move(l), size); },
+           slice.getValue());
+    } else if (auto dot = dyn_cast<DotOp>(op)) {
+      from(dot.getResult(), [](LinearLayout l) { return l; }, dot.getC());
+      if (dot.getPrecision() == Precision::Ieee)
+        from(dot.getC(), [](LinearLayout l) { return l; }, dot.getResult());
+      for (int i : {0, 1})
+        from(dot.getResult(),
+             [&](LinearLayout l) { return dotOperand(dot, i, l, numWarps); },
+             dot.getOperand(i));
+    } else if (auto load = dyn_cast<LoadOp>(op)) {
+      if (load.getMask())
+        from(load.getResult(), [](LinearLayout l) { return l; },
+             load.getMask());
+    } else if (auto loop = dyn_cast<scf::ForOp>(op)) {
+      for (auto [init, arg, yielded, result] :
+           llvm::zip(loop.getInitArgs(), loop.getRegionIterArgs(),
+                     loop.getYieldedValues(), loop.getResults()))
+        equate({arg, result, init, yielded});
+    } else if (isa<scf::YieldOp>(op)) {
+      infer(op->getParentOp());
+    } else if (auto branch = dyn_cast<scf::IfOp>(op)) {
+      for (auto [i, result] : llvm::enumerate(branch.getResults()))
+        equate({result, branch.thenYield().getOperand(i),
+                branch.elseYield().getOperand(i)});
+    }
+  }
+
+  void equate(ArrayRef<Value> values) {
+    for (Value a : values)
+      if (const LinearLayout *layout = get(a)) {
+        LinearLayout copy = *layout;
+        for (Value b : values)
+          set(b, copy);
+        return;
+      }
+  }
+
+  void anchorDots() {
+    kernel->walk([&](DotOp dot) {
+      auto type = tileTypeOf(dot.getResult());
+      if (dot.getPrecision() != Precision::Ieee)
+        anchor(dot.getResult(),
+               LinearLayout::mmaResult(type.getDimSize(0), type.getDimSize(1),
+                                       numWarps));
+    });
+  }
+
+  /// 8 lanes of 16 bytes cover 128 bytes of a row, a whole cache line.
+  LinearLayout wide(RankedTensorType type, int contiguousDim) {
+    int vector = 16 / elementBytes(type.getElementType());
+    vector = std::min<int64_t>(vector, type.getDimSize(contiguousDim));
+    int lanes = type.getRank() == 2 ? 8 : 32;
+    return LinearLayout::coalesced(type.getShape(), contiguousDim,
+                                   type.getRank() == 2 ? vector : 1, lanes,
+                                   numWarps);
+  }
+
+  void anchorLoads() {
+    SmallVector<Value> tiles;
+    kernel->walk([&](Operation *op) {
+      if (isa<LoadOp, ReadOp>(op) && tileTypeOf(op->getResult(0)) &&
+          tileTypeOf(op->getResult(0)).getRank() == 2)
+        tiles.push_back(op->getResult(0));
+    });
+    llvm::stable_sort(tiles, [](Value a, Value b) {
+      return tileTypeOf(a).getNumElements() > tileTypeOf(b).getNumElements();
+    });
+    for (Value tile : tiles) {
+      int contiguousDim = 1;
+      if (auto load = tile.getDefiningOp<LoadOp>()) {
+        ArrayRef<int64_t> strides = load.getView().getType().getStrides();
+        if (std::abs(strides[0]) == 1 && strides[1] != 1)
+          contiguousDim = 0;
+      }
+      anchor(tile, wide(tileTypeOf(tile), contiguousDim));
+    }
+  }
+
+  void anchorScans() {
+    kernel->walk([&](CumsumOp scan) {
+      auto type = tileTypeOf(scan.getResult());
+      if (type.getRank() == 1)
+        anchor(scan.getResult(),
+               LinearLayout::inRegisters(type.getShape(), numWarps));
+    });
+  }
+
+  void anchorRest() {
+    kernel->walk<WalkOrder::PreOrder>([&](Operation *op) {
+      for (Value result : op->getResults())
+        if (auto type = tileTypeOf(result))
+          anchor(result, wide(type, type.getRank() - 1));
+    });
+  }
+
+  //===--- Step 3 -------------------------------------------------------------//
+
+  /// The layout that `op` needs its operand in; none if any will do.
+  std::optional<LinearLayout> required(Operation *op, OpOperand &operand) {
+    Value value = operand.get();
+    if (isUniform(op)) {
+      for (Value result : op->getResults())
+        return known.at(result);
+      return std::nullopt;
+    }
+    if (auto expand = dyn_cast<ExpandOp>(op))
+      return known.at(expand.getResult()).slice(expand.getAxis());
+    if (auto broadcast = dyn_cast<BroadcastOp>(op)) {
+      auto thin = tileTypeOf(value), full = tileTypeOf(broadcast.getResult());
+      int dim = thin.getDimSize(0) != full.getDimSize(0) ? 0 : 1;
+      return known.at(broadcast.getResult()).squeeze(dim);
+    }
+    if (auto transpose = dyn_cast<TransposeOp>(op))
+      return transposed(known.at(transpose.getResult()));
+    if (auto slice = dyn_cast<SliceOp>(op))
+      return unslice(known.at(slice.getResult()),
+                     tileTypeOf(value).getDimSize(0));
+    if (auto dot = dyn_cast<DotOp>(op)) {
+      LinearLayout result = known.at(dot.getResult());
+      return operand.getOperandNumber() == 2
+                 ? result
+                 : dotOperand(dot, operand.getOperandNumber(), result, numWarps);
+    }
+    if (auto load = dyn_cast<LoadOp>(op))
+      return known.at(load.getResult());
+    if (auto loop = dyn_cast<scf::ForOp>(op))
+      return known.at(loop.getTiedLoopRegionIterArg(&operand));
+    if (isa<scf::YieldOp>(op))
+      return known.at(op->getParentOp()->getResult(operand.getOperandNumber()));
+    return std::nullopt;
+  }
+
+  Value convert(OpBuilder &builder, Location loc, Value value,
+                const LinearLayout &from, const LinearLayout &to) {
+    if (from == to)
+      return value;
+    auto type = tileTypeOf(value);
+    value.setType(from.applyTo(type));
+    return ConvertLayoutOp::create(builder, loc, to.applyTo(type), value);
+  }
+
+  void writeTypes() {
+    SmallVector<Operation *> ops;
+    kernel->walk<WalkOrder::PreOrder>([&](Operation *op) { ops.push_back(op); });
+    for (Operation *op : ops) {
+      OpBuilder builder(op);
+      for (OpOperand &operand : op->getOpOperands())
+        if (tileTypeOf(operand.get()))
+          if (auto layout = required(op, operand))
+            operand.set(convert(builder, op->getLoc(), operand.get(),
+                                known.at(operand.get()), *layout));
+      // A reduction has its own idea of its result.
+      auto reduce = dyn_cast<ReduceOp>(op);
+      if (reduce && tileTypeOf(reduce.getResult())) {
+        Value result = reduce.getResult();
+        LinearLayout own =
+            known.at(reduce.getValue()).reduced(reduce.getAxis());
+        LinearLayout wanted = known.at(result);
+        builder.setInsertionPointAfter(op);
+        Value converted =
+            convert(builder, op->getLoc(), result, own, wanted);
+        if (converted != result)
+          result.replaceAllUsesExcept(converted, converted.getDefiningOp());
+        known.insert({converted, wanted});
+        if (converted != result)
+          known[result] = own;
+      }
+    }
+    for (auto &[value, layout] : known)
+      if (tileTypeOf(value))
+        value.setType(layout.applyTo(tileTypeOf(value)));
+    kernel->walk([&](arith::ConstantOp constant) {
+      if (auto splat = dyn_cast<SplatElementsAttr>(constant.getValue()))
+        constant.setValueAttr(
+            DenseElementsAttr::get(cast<ShapedType>(constant.getType()),
+                                   splat.getSplatValue<Attribute>()));
+    });
+  }
+};
+
+struct AssignLayoutsPass : replayjit::impl::AssignLayoutsPassBase<AssignLayoutsPass> {
+  void runOnOperation() override { LayoutFlow(getOperation()).run(); }
+};
+
+} // namespace

@@ -1,0 +1,349 @@
+//===- DecodeBuilder.cpp - The decode step as a tile program --------------===//
+//
+// One block computes BV rows of one value head of one request: the grid is
+// (request, value head, V tile), the V tile running fastest. The order of the
+// steps is that of the operator contract (SGLang PR #28451).
+//
+//===----------------------------------------------------------------------===//
+
+#include "kernels/Decode/DecodeBuilder.h"
+
+#include "kernels/KernelBuilder.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace replayjit;
+using namespace replayjit::replay;
+
+namespace {
+
+/// The arguments in the order of DecodeArgs.
+std::vector<ArgumentSpec> argumentsOf(const DecodeSpec &spec) {
+  auto input = [](const char *name, DataType type) {
+    return ArgumentSpec{name, type, /*isPointer=*/true, /*isReadOnly=*/true};
+  };
+  auto memory = [](const char *name, DataType type) {
+    return ArgumentSpec{name, type, /*isPointer=*/true, /*isReadOnly=*/false};
+  };
+  std::vector<ArgumentSpec> arguments = {
+      input("mixedQkv", spec.actType),   input("a", spec.gateType),
+      input("b", spec.gateType),         input("aLog", spec.paramType),
+      input("dtBias", spec.paramType),   memory("out", spec.outType),
+      memory("state", spec.stateType),   memory("dRing", spec.ringType),
+      memory("kRing", spec.ringType),    memory("gRing", DataType::F32),
+      // The cursor may stand in for an absent force_flush, so neither is
+      // declared free of aliases.
+      memory("stateIndices", spec.indexType),
+      memory("writePos", DataType::I32), memory("forceFlush", DataType::I32)};
+  for (const char *name :
+       {"qkvStride", "aStride", "bStride", "outStride", "indexStride",
+        "statePitch", "dPitch", "kPitch", "gPitch"})
+    arguments.push_back({name, DataType::I64, /*isPointer=*/false});
+  arguments.push_back({"batch", DataType::I32, /*isPointer=*/false});
+  arguments.push_back({"slots", DataType::I32, /*isPointer=*/false});
+  arguments.push_back({"scale", DataType::F32, /*isPointer=*/false});
+  return arguments;
+}
+
+class DecodeProgram {
+public:
+  DecodeProgram(MLIRContext &context, const DecodeSpec &spec,
+                const DecodeTuning &tuning)
+      : spec(spec), keys(nextPowerOfTwo(spec.headDimK)), rows(tuning.blockV),
+        depth(nextPowerOfTwo(spec.ringDepth)),
+        tiles((spec.headDimV + rows - 1) / rows),
+        b(context, kernelName(spec, tuning), argumentsOf(spec),
+          tuning.numWarps, spec.numValueHeads * tiles) {}
+
+  OwningOpRef<ModuleOp> build() {
+    locateBlock();
+    // Any grid: blocks past the batch do nothing.
+    b.when(b.isLess(row, b.argument("batch")), [&] {
+      readCursor();
+      b.branch(
+          isLive, [&] { liveRow(); }, [&] { nullRow(); });
+    });
+    return b.take();
+  }
+
+private:
+  const DecodeSpec &spec;
+  const int64_t keys;  ///< K rounded up to a power of two.
+  const int64_t rows;  ///< BV
+  const int64_t depth; ///< L rounded up to a power of two.
+  const int tiles;     ///< V tiles of a head.
+  KernelBuilder b;
+
+  // Of the block: request, value head, key head, first row, rows present.
+  Value row, row64, head, keyHead, tile, firstV;
+  Dim vDim;
+  // Of the request.
+  Value slot, cursor, isLive;
+
+  bool hasRing() const { return spec.ringDepth > 1; }
+
+  void locateBlock() {
+    Value pid = ProgramIdOp::create(b, Axis::X);
+    tile = b.remI(pid, tiles);
+    Value pair = b.divI(pid, tiles);
+    head = b.remI(pair, spec.numValueHeads);
+    row = b.divI(pair, spec.numValueHeads);
+    row64 = b.toI64(row);
+    keyHead = b.divI(head, spec.numValueHeads / spec.numKeyHeads);
+    firstV = b.mulI(tile, b.i32(rows));
+    // A head whose V is no multiple of BV has fewer rows in its last tile.
+    vDim = {rows, 1};
+    if (spec.headDimV % rows != 0)
+      vDim.dynamicSize =
+          b.minI(b.subI(b.i32(spec.headDimV), firstV), b.i32(rows));
+  }
+
+  void readCursor() {
+    b.describe("state_indices");
+    slot = b.toI64(b.loadScalar(b.argument("stateIndices"),
+                                b.mulI(row64, b.argument("indexStride"))));
+    b.describe("write_pos");
+    cursor = b.loadScalar(b.argument("writePos"), row64);
+    Value first = b.i64(spec.nullSlot == NullSlot::Negative ? -1 : 0);
+    Value slotOk = b.allOf(b.isLess(first, slot),
+                           b.isLess(slot, b.toI64(b.argument("slots"))));
+    Value cursorOk =
+        b.allOf(b.isLess(b.i32(-1), cursor),
+                b.isLess(cursor, b.i32(spec.ringDepth)));
+    isLive = b.allOf(slotOk, cursorOk);
+  }
+
+  //===--- Offsets (elements, i64) and views ----------------------------------//
+
+  /// row * stride + head-dependent column.
+  Value inRow(const char *stride, Value column) {
+    return b.addI(b.mulI(row64, b.argument(stride)), b.toI64(column));
+  }
+  /// slot * pitch + inner * size.
+  Value inSlot(const char *pitch, Value inner, int64_t size) {
+    return b.addI(b.mulI(slot, b.argument(pitch)),
+                  b.mulI(b.toI64(inner), b.i64(size)));
+  }
+  /// What the spec promises, cut down to what divides `elements` of `type`.
+  int64_t alignment(DataType type, int64_t elements) {
+    int64_t bytes = spec.alignment;
+    while (bytes > 0 && (elements * byteSize(type)) % bytes != 0)
+      bytes /= 2;
+    return bytes;
+  }
+  Value vectorView(const char *name, DataType type, Value offset, Dim dim,
+                   int64_t headSize) {
+    b.describe(name);
+    return b.view(b.argument(name), offset, {dim}, alignment(type, headSize));
+  }
+  Value valueView(const char *name, DataType type, Value offset) {
+    return vectorView(name, type, b.addI(offset, b.toI64(firstV)), vDim,
+                      spec.headDimV);
+  }
+  /// The block's rows of the checkpoint.
+  Value stateView() {
+    int64_t k = spec.headDimK;
+    Value offset = b.addI(inSlot("statePitch", head, spec.headDimV * k),
+                          b.toI64(b.mulI(firstV, b.i32(k))));
+    Dim rowsDim = vDim;
+    rowsDim.stride = k;
+    b.describe("state");
+    return b.view(b.argument("state"), offset, {rowsDim, Dim{k, 1}},
+                  alignment(spec.stateType, k));
+  }
+
+  /// Ring row `index` (i32): its offset in a ring of `size` elements a row.
+  Value ringRow(const char *pitch, Value inner, Value index, int64_t size) {
+    return b.addI(inSlot(pitch, inner, spec.ringDepth * size),
+                  b.toI64(b.mulI(index, b.i32(size))));
+  }
+
+  //===--- The parts of a step -------------------------------------------------//
+
+  Value outView() {
+    Value column = b.mulI(head, b.i32(spec.headDimV));
+    return valueView("out", spec.outType, inRow("outStride", column));
+  }
+
+  void nullRow() {
+    b.describe("out");
+    Value zeros = SplatOp::create(b, b.tileType({rows}), b.f32(0));
+    b.storeTile(zeros, outView());
+  }
+
+  struct Gate {
+    Value g, alpha, beta;
+  };
+
+  /// g = -exp(A_log) softplus(a + dt_bias), alpha = exp(g), beta = sigmoid(b).
+  Gate readGate() {
+    auto scalar = [&](const char *name, Value offset) {
+      b.describe(name);
+      return b.widen(b.loadScalar(b.argument(name), offset));
+    };
+    Value head64 = b.toI64(head);
+    Value a = scalar("a", inRow("aStride", head));
+    Value beta = scalar("b", inRow("bStride", head));
+    Value aLog = scalar("aLog", head64);
+    Value bias = scalar("dtBias", head64);
+    b.describe("gate");
+    Value g = b.neg(b.mul(b.exp(aLog), b.softplus(b.add(a, bias))));
+    return {g, b.exp(g), b.sigmoid(beta)};
+  }
+
+  /// q or k of the key head, normalized over K if the spec says so.
+  Value readKey(int part) {
+    int64_t k = spec.headDimK;
+    Value column = b.mulI(b.addI(b.i32(part * spec.numKeyHeads), keyHead),
+                          b.i32(k));
+    Value x = b.loadTile(vectorView("mixedQkv", spec.actType,
+                                    inRow("qkvStride", column), Dim{k, 1}, k),
+                         {keys});
+    if (!spec.qkL2Norm)
+      return x;
+    b.describe("q/k norm");
+    Value norm = b.sqrt(b.add(b.sum(b.mul(x, x)), b.f32(1e-6)));
+    return b.mul(x, b.splat(b.div(b.f32(1), norm), x));
+  }
+
+  Value readValue() {
+    Value column = b.addI(b.i32(2 * spec.numKeyHeads * spec.headDimK),
+                          b.mulI(head, b.i32(spec.headDimV)));
+    return b.loadTile(
+        valueView("mixedQkv", spec.actType, inRow("qkvStride", column)),
+        {rows});
+  }
+
+  /// Checkpoint and ring, the ring's rows from the newest down.
+  Value readState() {
+    Value s0 = stateView();
+    auto type = StateType::get(b.getContext(), rows, keys);
+    if (!hasRing())
+      return ReconstructOp::create(b, type, s0, Value(), Value(), Value(),
+                                   Value(), /*depth=*/1);
+    int64_t k = spec.headDimK, v = spec.headDimV;
+    Value newest = b.subI(cursor, b.i32(1));
+    b.describe("dRing");
+    Value dOffset = b.addI(ringRow("dPitch", head, newest, v), b.toI64(firstV));
+    Value d = b.view(b.argument("dRing"), dOffset, {Dim{0, -v, cursor}, vDim},
+                     alignment(spec.ringType, v));
+    b.describe("kRing");
+    Value kr = b.view(b.argument("kRing"),
+                      ringRow("kPitch", keyHead, newest, k),
+                      {Dim{0, -k, cursor}, Dim{k, 1}},
+                      alignment(spec.ringType, k));
+    b.describe("gRing");
+    Value g = b.view(b.argument("gRing"), ringRow("gPitch", head, newest, 1),
+                     {Dim{0, -1, cursor}});
+    b.describe("replay");
+    return ReconstructOp::create(b, type, s0, cursor, d, kr, g, depth);
+  }
+
+  void liveRow() {
+    Gate gate = readGate();
+    Value q = readKey(0), k = readKey(1), v = readValue();
+    b.describe("readout");
+    Value scaled = b.mul(q, b.splat(b.argument("scale"), q));
+    Value kq = b.sum(b.mul(k, scaled));
+    Value state = readState();
+    auto product = ContractOp::create(
+        b, TypeRange{v.getType(), v.getType()}, state, ValueRange{scaled, k});
+    // d = beta (v - alpha S k);  o = alpha S q + d (k . q)
+    Value alpha = b.splat(gate.alpha, v);
+    Value d = b.mul(b.splat(gate.beta, v),
+                    b.fma(b.neg(alpha), product.getResult(1), v));
+    Value o = b.fma(d, b.splat(kq, v), b.mul(alpha, product.getResult(0)));
+    Value out = outView();
+    b.storeTile(o, out);
+
+    b.describe("flush");
+    auto flush = [&] {
+      Value destination = stateView();
+      FlushOp::create(b, state, gate.alpha, d, k, destination);
+    };
+    if (!hasRing())
+      return flush();
+    Value isFull = b.isEqual(cursor, b.i32(spec.ringDepth - 1));
+    if (spec.hasForceFlush) {
+      b.describe("force_flush");
+      Value force = b.loadScalar(b.argument("forceFlush"), row64);
+      Value isForced = arith::XOrIOp::create(b, b.isEqual(force, b.i32(0)),
+                                             trueValue());
+      isFull = b.anyOf(isFull, isForced);
+    }
+    b.branch(isFull, flush, [&] { append(d, k, gate.g); });
+  }
+
+  Value trueValue() {
+    return arith::ConstantOp::create(b, b.getBoolAttr(true));
+  }
+
+  /// Ring row `cursor` gets d, the normalized and unscaled k, and g. Each is
+  /// written by one block of those that share it.
+  void append(Value d, Value k, Value g) {
+    int64_t kSize = spec.headDimK, v = spec.headDimV;
+    b.storeTile(d, valueView("dRing", spec.ringType,
+                             ringRow("dPitch", head, cursor, v)));
+    Value isFirstTile = b.isEqual(tile, b.i32(0));
+    int32_t ratio = spec.numValueHeads / spec.numKeyHeads;
+    Value isFirstHead = b.isEqual(b.remI(head, ratio), b.i32(0));
+    b.when(b.allOf(isFirstTile, isFirstHead), [&] {
+      b.storeTile(k, vectorView("kRing", spec.ringType,
+                                ringRow("kPitch", keyHead, cursor, kSize),
+                                Dim{kSize, 1}, kSize));
+    });
+    b.when(isFirstTile, [&] {
+      b.describe("gRing");
+      Value one = b.view(b.argument("gRing"),
+                         ringRow("gPitch", head, cursor, 1), {Dim{1, 1}});
+      StoreOp::create(b, g, one, ValueRange{b.i32(0)});
+    });
+  }
+};
+
+/// What rebuild mode rounds the dot's operands to.
+const char *readoutPrecision(DataType outType) {
+  switch (outType) {
+  case DataType::BF16:
+    return "bf16";
+  case DataType::F16:
+    return "f16";
+  default:
+    return "tf32";
+  }
+}
+
+} // namespace
+
+OwningOpRef<ModuleOp> replayjit::buildDecode(MLIRContext &context,
+                                             const DecodeSpec &spec,
+                                             const DecodeTuning &tuning) {
+  return DecodeProgram(context, spec, tuning).build();
+}
+
+PipelineOptions replayjit::decodePipeline(const DecodeSpec &spec,
+                                          const DecodeTuning &tuning) {
+  PipelineOptions options;
+  options.rebuild = spec.readout == Readout::Rebuild;
+  options.blockK = tuning.blockK;
+  options.flushRows = tuning.flushRows;
+  options.precision = readoutPrecision(spec.outType);
+  options.flushPrecision =
+      tuning.flushPrecision == FlushPrecision::Tf32x3 ? "tf32x3" : "ieee";
+  return options;
+}
+
+Result<CompiledKernel>
+replayjit::compileDecode(Compiler &compiler, const DecodeSpec &spec,
+                         const DecodeTuning &tuning, const Target &target,
+                         CompileOptions options, bool forHost) {
+  if (Status status = validate(spec, tuning, target); !status)
+    return status;
+  options.pipeline = decodePipeline(spec, tuning);
+  auto build = [&](MLIRContext &context) {
+    return buildDecode(context, spec, tuning);
+  };
+  return forHost ? compiler.compileForHost(build, target, options)
+                 : compiler.compile(build, target, options);
+}

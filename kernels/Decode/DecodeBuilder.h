@@ -1,0 +1,30 @@
+//===- DecodeBuilder.h - The decode step as a tile program ------*- C++ -*-===//
+#ifndef REPLAYJIT_KERNELS_DECODE_DECODEBUILDER_H
+#define REPLAYJIT_KERNELS_DECODE_DECODEBUILDER_H
+
+#include "compiler/Compiler.h"
+#include "kernels/Decode/DecodeSpec.h"
+
+namespace replayjit {
+
+/// The replay-level program of `spec`: what the operator contract says, and
+/// nothing about how the state is read. `spec` and `tuning` must be valid.
+mlir::OwningOpRef<mlir::ModuleOp> buildDecode(mlir::MLIRContext &context,
+                                              const DecodeSpec &spec,
+                                              const DecodeTuning &tuning);
+
+/// What the passes need to know of `spec` and `tuning`.
+PipelineOptions decodePipeline(const DecodeSpec &spec,
+                               const DecodeTuning &tuning);
+
+/// Validates, builds and compiles. `options.pipeline` is set from the spec.
+/// With `forHost` the result holds a host program instead of PTX and cubin.
+Result<CompiledKernel> compileDecode(Compiler &compiler, const DecodeSpec &spec,
+                                     const DecodeTuning &tuning,
+                                     const Target &target,
+                                     CompileOptions options,
+                                     bool forHost = false);
+
+} // namespace replayjit
+
+#endif

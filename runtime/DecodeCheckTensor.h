@@ -1,0 +1,157 @@
+//===- DecodeCheckTensor.h - Tensors and errors of a check ------*- C++ -*-===//
+//
+// The two small tools of DecodeCheck.cpp: a tensor that lives on the device
+// and on the host, and the sum that one error of the report is made from.
+//
+//===----------------------------------------------------------------------===//
+#ifndef REPLAYJIT_RUNTIME_DECODECHECKTENSOR_H
+#define REPLAYJIT_RUNTIME_DECODECHECKTENSOR_H
+
+#include "kernels/Decode/DecodeReference.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <limits>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace replayjit {
+
+/// Quiet NaNs with a payload that no arithmetic invents. `output` differs from
+/// the rest, so that poison passed on by a kernel does not look unwritten.
+inline uint64_t poisonBits(DataType type, bool output) {
+  switch (type) {
+  case DataType::F32:
+    return output ? 0x7fc0f00d : 0x7fc0dead;
+  case DataType::BF16:
+    return output ? 0x7fed : 0x7fde;
+  case DataType::F16:
+    return output ? 0x7eed : 0x7ede;
+  case DataType::I32:
+    return 0x7badbad0;
+  case DataType::I64:
+    return 0x7badbad07badbad0;
+  }
+  return 0;
+}
+
+/// One tensor, on the device and on the host. `host` is what the device holds
+/// or must hold; `seen` is what it held when last read. A row is `pitch`
+/// elements, of which the first `inner` ones belong to the tensor.
+struct TensorMirror {
+  const char *name = "";
+  DataType type = DataType::F32;
+  std::vector<int64_t> dims; ///< As in the operator contract.
+  int64_t pitch = 0;
+  int64_t lead = 0; ///< Elements before the first row.
+  std::vector<char> host, seen;
+  uint64_t device = 0; ///< Of the allocation.
+  bool dirty = true;   ///< `host` is to be copied to the device.
+
+  int64_t rows() const { return dims[0]; }
+  int64_t inner() const {
+    int64_t count = 1;
+    for (size_t i = 1; i < dims.size(); ++i)
+      count *= dims[i];
+    return count;
+  }
+  uint64_t leadBytes() const { return lead * byteSize(type); }
+  uint64_t hostAddress() const {
+    return reinterpret_cast<uint64_t>(host.data()) + leadBytes();
+  }
+  HostTensor view() const { return {type, hostAddress(), pitch}; }
+
+  void fill(bool output) {
+    uint64_t bits = poisonBits(type, output); // little-endian
+    size_t size = byteSize(type);
+    for (size_t at = 0; at < host.size(); at += size)
+      std::memcpy(&host[at], &bits, size);
+    dirty = true;
+  }
+  void poison(int64_t row, int64_t first, int64_t count) {
+    uint64_t bits = poisonBits(type, false);
+    for (int64_t i = first; i < first + count; ++i)
+      std::memcpy(at(host, row, i), &bits, byteSize(type));
+    dirty = true;
+  }
+  bool isOutputPoison(int64_t row, int64_t index) {
+    uint64_t bits = poisonBits(type, true);
+    return std::memcmp(at(host, row, index), &bits, byteSize(type)) == 0;
+  }
+  /// Takes over what the device wrote where it may write.
+  void accept(int64_t row, int64_t first, int64_t count) {
+    std::memcpy(at(host, row, first), at(seen, row, first),
+                count * byteSize(type));
+  }
+  char *at(std::vector<char> &bytes, int64_t row, int64_t index) {
+    return bytes.data() + (lead + row * pitch + index) * byteSize(type);
+  }
+
+  /// "d_ring[3, 0, 7, 12]", or what padding it is.
+  std::string place(int64_t row, int64_t index) const {
+    if (row < 0 || index >= inner())
+      return fmt::format("the padding of {} row {}", name, row);
+    std::vector<int64_t> position(dims.size());
+    for (size_t i = dims.size() - 1; i > 0; --i) {
+      position[i] = index % dims[i];
+      index /= dims[i];
+    }
+    position[0] = row;
+    return fmt::format("{}[{}]", name, fmt::join(position, ", "));
+  }
+};
+
+/// Collects one error of the report.
+struct ErrorSum {
+  double limit = 0; ///< Of "worst".
+  double diff = 0, reference = 0, worst = 0;
+  int64_t count = 0;
+  std::string worstAt;
+  std::string firstBeyond; ///< The first element beyond the limit.
+
+  /// Compares `expected` with row `row` of `x` from element `first` on.
+  void add(const TensorMirror &x, int64_t row, int64_t first,
+           std::span<const double> expected, int step) {
+    HostTensor view = x.view();
+    addValues([&](int64_t i) { return view.get(row, first + i); }, expected,
+              [&](int64_t i) {
+                return fmt::format("{} at step {}", x.place(row, first + i),
+                                   step);
+              });
+  }
+
+  template <typename Get, typename Place>
+  void addValues(Get get, std::span<const double> expected, Place place) {
+    for (double ref : expected)
+      reference += ref * ref;
+    count += int64_t(expected.size());
+    const double rms = std::sqrt(reference / double(count));
+    for (size_t i = 0; i < expected.size(); ++i) {
+      double x = get(i), ref = expected[i];
+      double difference = std::abs(x - ref);
+      if (!std::isfinite(difference))
+        difference = std::numeric_limits<double>::infinity();
+      diff += difference * difference;
+      double scale = std::abs(ref) + rms;
+      double relative = difference == 0 ? 0 : difference / scale;
+      if (relative > worst) {
+        worst = relative;
+        worstAt =
+            fmt::format("{} ({:.6g}, should be {:.6g})", place(i), x, ref);
+        if (!(worst <= limit) && firstBeyond.empty())
+          firstBeyond = worstAt;
+      }
+    }
+  }
+
+  double error() const { return diff == 0 ? 0 : std::sqrt(diff / reference); }
+};
+
+} // namespace replayjit
+
+#endif

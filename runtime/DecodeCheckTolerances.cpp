@@ -1,0 +1,111 @@
+//===- DecodeCheckTolerances.cpp - How exact a kernel must be -------------===//
+
+#include "runtime/DecodeCheck.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <utility>
+
+namespace replayjit {
+
+/// The relative error, as a norm, that rounding to `type` once can cause: that
+/// of values just above a power of two, ulp / sqrt(12). Gaussian values come to
+/// three quarters of it (bf16 1.7e-3, fp16 2.1e-4). The rounding of fp32 is
+/// part of the arithmetic's own error below.
+static double roundingError(DataType type) {
+  switch (type) {
+  case DataType::BF16:
+    return std::ldexp(1, -7) / std::sqrt(12);
+  case DataType::F16: // and tf32
+    return std::ldexp(1, -10) / std::sqrt(12);
+  default:
+    return 0;
+  }
+}
+
+Tolerances tolerancesFor(const DecodeSpec &spec) {
+  // fp32 arithmetic: an output-only prototype on an H200 came to 1.5e-7 of the
+  // state; sums taken strictly in sequence come to 4e-7 of the output at K =
+  // 256.
+  const double arithmetic = 5e-7;
+
+  // A checkpoint is rounded once per flush, and the gates of a DecodeProblem
+  // forget one rounding before the next adds up. A ring row brings the
+  // roundings of its d and its k.
+  const double checkpoint = roundingError(spec.stateType);
+  const double ring = roundingError(spec.ringType);
+  const double stored = std::hypot(checkpoint, ring, ring);
+
+  // The rebuild readout rounds both operands of its dot to the output's type,
+  // to tf32 for fp32.
+  double dot = 0;
+  if (spec.readout == Readout::Rebuild)
+    dot = roundingError(spec.outType == DataType::F32 ? DataType::F16
+                                                      : spec.outType);
+  const double operands = std::hypot(dot, dot);
+
+  // The state takes all of it, and half as much again in heads so small that
+  // sums cancel. The output mixes the state with the current, exact token, and
+  // d sees the state through beta S k, which is small beside v.
+  Tolerances bounds;
+  bounds.state = arithmetic + std::hypot(1.5 * stored, operands);
+  bounds.out = arithmetic + std::hypot(roundingError(spec.outType),
+                                       0.75 * stored, 0.75 * operands);
+  bounds.ring = arithmetic + std::hypot(ring, 0.25 * stored, 0.25 * operands);
+  bounds.gate = 3e-7; // never stored in 16 bits: fp32 exp, log1p and product
+  bounds.worstFactor = 15; // right fp32 kernels were seen to reach 5.3
+  return bounds;
+}
+
+bool withinTolerance(const CheckReport &report, const DecodeSpec &spec,
+                     std::string *why) {
+  auto fail = [&](std::string sentence) {
+    if (why)
+      *why = std::move(sentence);
+    return false;
+  };
+  const std::pair<const char *, bool> flags[] = {
+      {"unusedSlotsIntact", report.unusedSlotsIntact},
+      {"outputsAllWritten", report.outputsAllWritten},
+      {"paddingRowsZero", report.paddingRowsZero},
+      {"unreadRowsUntouched", report.unreadRowsUntouched},
+      {"checkpointsIntact", report.checkpointsIntact},
+      {"inputsIntact", report.inputsIntact},
+  };
+  for (auto [name, holds] : flags)
+    if (!holds)
+      return fail(
+          fmt::format("{} does not hold: {}", name, report.firstProblem));
+
+  const Tolerances bounds = tolerancesFor(spec);
+  struct Measure {
+    const char *name;
+    double error, worst, bound;
+    const std::string &worstAt;
+  };
+  const Measure measures[] = {
+      {"gate", report.gateError, report.gateWorst, bounds.gate,
+       report.gateWorstAt},
+      {"ring", report.ringError, report.ringWorst, bounds.ring,
+       report.ringWorstAt},
+      {"state", report.stateError, report.stateWorst, bounds.state,
+       report.stateWorstAt},
+      {"out", report.outError, report.outWorst, bounds.out, report.outWorstAt},
+  };
+  for (const Measure &measure : measures) {
+    const double worstBound = bounds.worstFactor * measure.bound;
+    const bool byNorm = !(measure.error <= measure.bound);
+    if (byNorm || !(measure.worst <= worstBound))
+      return fail(fmt::format(
+          "{}{} is {:.2e}, but at most {:.2e} is allowed; the worst is {}; "
+          "the first problem is {}",
+          measure.name, byNorm ? "Error" : "Worst",
+          byNorm ? measure.error : measure.worst,
+          byNorm ? measure.bound : worstBound, measure.worstAt,
+          report.firstProblem.empty() ? "the same" : report.firstProblem));
+  }
+  return true;
+}
+
+} // namespace replayjit

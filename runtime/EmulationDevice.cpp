@@ -1,0 +1,178 @@
+//===- EmulationDevice.cpp - The device that is this CPU ------------------===//
+
+#include "compiler/Host/Emulator.h"
+#include "runtime/Device.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+
+namespace replayjit {
+
+namespace {
+
+class EmulatedKernel final : public LoadedKernel {
+public:
+  explicit EmulatedKernel(const CompiledKernel &kernel)
+      : name(kernel.name), program(kernel.hostProgram), launch(kernel.launch),
+        paramBytes(kernel.signature.bytes) {}
+
+  ResourceUsage resources() const override { return {}; } // Nothing to report.
+
+  std::string name;
+  std::shared_ptr<host::HostProgram> program;
+  LaunchConfig launch;
+  uint32_t paramBytes;
+};
+
+/// Launches run at once, and their faults are returned by `launch`.
+class EmulationDevice final : public Device {
+public:
+  EmulationDevice(Target target, host::LaneOrder order)
+      : kernelTarget(std::move(target)), order(order) {}
+  ~EmulationDevice() override {
+    for (auto &[address, block] : blocks)
+      std::free(block);
+  }
+
+  std::string description() const override { return "emulation"; }
+  // As an H200 has, so that variants are chosen as they are there.
+  int multiprocessors() const override { return 132; }
+  Target target() const override { return kernelTarget; }
+  bool isEmulation() const override { return true; }
+
+  Result<uint64_t> allocate(size_t bytes, std::string name) override;
+  Status free(uint64_t address) override;
+  Status copyToDevice(uint64_t dst, const void *src, size_t bytes) override;
+  Status copyFromDevice(void *dst, uint64_t src, size_t bytes) override;
+  Result<std::unique_ptr<LoadedKernel>>
+  load(const CompiledKernel &kernel) override;
+  Status launch(LoadedKernel &kernel, uint32_t blocks, const void *params,
+                size_t paramBytes) override;
+  Status synchronize() override { return Status::ok(); }
+
+protected:
+  Status beginCapture() override {
+    return Status::error(StatusCode::Unsupported,
+                         "emulation: there are no graphs and no GPU times");
+  }
+  Result<double> endCaptureAndTime(int repeats) override {
+    return beginCapture();
+  }
+
+private:
+  Status checkRange(uint64_t address, size_t bytes) const;
+
+  Target kernelTarget;
+  host::LaneOrder order;
+  host::MemoryMap memory;
+  std::map<uint64_t, void *> blocks; ///< Address to what malloc gave.
+};
+
+} // namespace
+
+// Between two allocations lies at least this much that belongs to none.
+static constexpr size_t redZone = 256;
+
+Result<uint64_t> EmulationDevice::allocate(size_t bytes, std::string name) {
+  size_t rounded = (bytes + 255) / 256 * 256;
+  void *block = rounded < bytes
+                    ? nullptr
+                    : std::aligned_alloc(256, rounded + 2 * redZone);
+  if (!block)
+    return Status::error(
+        StatusCode::InvalidArgument,
+        fmt::format("emulation: no memory for '{}', {} bytes", name, bytes));
+  // Not a number as f16, bf16, f32 and f64, and no useful index: what reads
+  // memory that nothing wrote shows it.
+  uint16_t poison = 0x7fff;
+  auto *values = static_cast<uint16_t *>(block);
+  std::fill_n(values, (rounded + 2 * redZone) / sizeof poison, poison);
+  char *base = static_cast<char *>(block) + redZone;
+  uint64_t address = reinterpret_cast<uint64_t>(base);
+  memory.add(std::move(name), base, bytes);
+  blocks[address] = block;
+  return address;
+}
+
+Status EmulationDevice::free(uint64_t address) {
+  auto found = blocks.find(address);
+  if (found == blocks.end())
+    return Status::invalid(
+        fmt::format("emulation: {:#x} is not an allocation", address));
+  memory.remove(reinterpret_cast<const void *>(address));
+  std::free(found->second);
+  blocks.erase(found);
+  return Status::ok();
+}
+
+Status EmulationDevice::checkRange(uint64_t address, size_t bytes) const {
+  if (bytes == 0 || memory.find(address, bytes))
+    return Status::ok();
+  const host::MemoryMap::Allocation *near = memory.nearest(address);
+  return Status::invalid(fmt::format(
+      "emulation: a copy of {} bytes at {:#x} is not inside one allocation; "
+      "nearest is '{}', {} bytes at {:#x}",
+      bytes, address, near ? near->name : "none", near ? near->bytes : 0,
+      near ? near->base : 0));
+}
+
+Status EmulationDevice::copyToDevice(uint64_t dst, const void *src,
+                                     size_t bytes) {
+  Status status = checkRange(dst, bytes);
+  if (status && bytes)
+    std::memcpy(reinterpret_cast<void *>(dst), src, bytes);
+  return status;
+}
+
+Status EmulationDevice::copyFromDevice(void *dst, uint64_t src, size_t bytes) {
+  Status status = checkRange(src, bytes);
+  if (status && bytes)
+    std::memcpy(dst, reinterpret_cast<const void *>(src), bytes);
+  return status;
+}
+
+Result<std::unique_ptr<LoadedKernel>>
+EmulationDevice::load(const CompiledKernel &kernel) {
+  if (!kernel.hostProgram)
+    return Status::invalid(fmt::format(
+        "emulation: kernel '{}' was not compiled for the host", kernel.name));
+  if (kernel.launch.sharedBytes > uint32_t(kernelTarget.maxSharedBytes))
+    return Status::invalid(
+        fmt::format("emulation: kernel '{}' asks for {} bytes of shared "
+                    "memory; {} has {}",
+                    kernel.name, kernel.launch.sharedBytes, kernelTarget.chip,
+                    kernelTarget.maxSharedBytes));
+  return std::unique_ptr<LoadedKernel>(new EmulatedKernel(kernel));
+}
+
+Status EmulationDevice::launch(LoadedKernel &loaded, uint32_t blockCount,
+                               const void *params, size_t paramBytes) {
+  auto &kernel = static_cast<EmulatedKernel &>(loaded);
+  if (paramBytes != kernel.paramBytes)
+    return Status::invalid(fmt::format(
+        "emulation: kernel '{}' takes {} bytes of parameters, given are {}",
+        kernel.name, kernel.paramBytes, paramBytes));
+  host::GridLaunch grid;
+  grid.entry = kernel.program->entry;
+  grid.sites = &kernel.program->sites;
+  grid.blocks = blockCount;
+  grid.threads = kernel.launch.threads;
+  grid.sharedBytes = kernel.launch.sharedBytes;
+  grid.params = params;
+  grid.order = order;
+  Status status = host::runGrid(grid, memory);
+  if (!status)
+    status.message = kernel.name + ": " + status.message;
+  return status;
+}
+
+std::unique_ptr<Device> createEmulationDevice(Target target,
+                                              host::LaneOrder order) {
+  return std::make_unique<EmulationDevice>(std::move(target), order);
+}
+
+} // namespace replayjit

@@ -1,0 +1,385 @@
+//===- CudaDevice.cpp - A CUDA GPU as a Device ----------------------------===//
+
+#include "runtime/cuda/CudaDevice.h"
+#include "runtime/cuda/CudaError.h"
+#include "runtime/cuda/CudaKernel.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <limits>
+
+namespace replayjit::cuda {
+
+namespace {
+
+/// A graph and its executable form, destroyed with the scope.
+struct Graph {
+  const DriverApi &api;
+  CUgraph graph = nullptr;
+  CUgraphExec exec = nullptr;
+
+  explicit Graph(const DriverApi &api) : api(api) {}
+  Graph(const Graph &) = delete;
+  ~Graph() {
+    if (exec)
+      (void)api.cuGraphExecDestroy(exec);
+    if (graph)
+      (void)api.cuGraphDestroy(graph);
+  }
+};
+
+/// Events around timed replays, destroyed with the scope.
+struct EventPairs {
+  struct Pair {
+    CUevent start = nullptr, stop = nullptr;
+  };
+  const DriverApi &api;
+  std::vector<Pair> pairs;
+
+  explicit EventPairs(const DriverApi &api) : api(api) {}
+  EventPairs(const EventPairs &) = delete;
+  ~EventPairs() {
+    for (Pair &pair : pairs)
+      for (CUevent event : {pair.start, pair.stop})
+        if (event)
+          (void)api.cuEventDestroy(event);
+  }
+  Status create(int count) {
+    pairs.resize(count);
+    for (Pair &pair : pairs)
+      for (CUevent *event : {&pair.start, &pair.stop})
+        REPLAYJIT_CU_RETURN(api, cuEventCreate, event, CU_EVENT_DEFAULT);
+    return Status::ok();
+  }
+};
+
+class CudaDevice final : public Device {
+public:
+  explicit CudaDevice(const DriverApi &api) : api(api) {}
+  ~CudaDevice() override;
+  Status initialize(int ordinal);
+
+  std::string description() const override { return name; }
+  int multiprocessors() const override { return multiprocessorCount; }
+  Target target() const override { return gpuTarget; }
+  bool isEmulation() const override { return false; }
+
+  Result<uint64_t> allocate(size_t bytes, std::string name) override;
+  Status free(uint64_t address) override;
+  Status copyToDevice(uint64_t dst, const void *src, size_t bytes) override;
+  Status copyFromDevice(void *dst, uint64_t src, size_t bytes) override;
+  Result<std::unique_ptr<LoadedKernel>>
+  load(const CompiledKernel &kernel) override;
+  Status launch(LoadedKernel &kernel, uint32_t blocks, const void *params,
+                size_t paramBytes) override;
+  Status synchronize() override;
+
+protected:
+  Status beginCapture() override;
+  Result<double> endCaptureAndTime(int repeats) override;
+
+private:
+  /// An error if a capture is under way: `what` would invalidate it.
+  Status outsideCapture(std::string_view what) const;
+  Result<double> replayAndTime(CUgraphExec exec, int repeats);
+
+  DriverApi api;
+  CUdevice device = 0;
+  CUcontext context = nullptr;
+  CUstream stream = nullptr;
+  bool capturing = false;
+  Status captureFault; ///< The first launch that failed during the capture.
+
+  std::string name;
+  int multiprocessorCount = 0;
+  int maxSharedBytes = 0; ///< Static and dynamic, per block.
+  Target gpuTarget;
+};
+
+} // namespace
+
+Status CudaDevice::initialize(int ordinal) {
+  REPLAYJIT_CU_RETURN(api, cuInit, 0);
+  int count = 0;
+  REPLAYJIT_CU_RETURN(api, cuDeviceGetCount, &count);
+  if (ordinal < 0 || ordinal >= count)
+    return Status::invalid(fmt::format(
+        "there is no such device; the driver shows {}, numbered from 0",
+        count));
+  REPLAYJIT_CU_RETURN(api, cuDeviceGet, &device, ordinal);
+
+  char text[256] = {};
+  REPLAYJIT_CU_RETURN(api, cuDeviceGetName, text, sizeof(text) - 1, device);
+  name = text;
+  int major = 0, minor = 0;
+  REPLAYJIT_CU_RETURN(api, cuDeviceGetAttribute, &major,
+                      CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device);
+  REPLAYJIT_CU_RETURN(api, cuDeviceGetAttribute, &minor,
+                      CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device);
+  Result<Target> found = targetForCapability(major, minor);
+  if (!found)
+    return inContext(found.status(), name);
+  gpuTarget = *found;
+  REPLAYJIT_CU_RETURN(api, cuDeviceGetAttribute, &multiprocessorCount,
+                      CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device);
+  REPLAYJIT_CU_RETURN(api, cuDeviceGetAttribute, &maxSharedBytes,
+                      CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
+                      device);
+
+  REPLAYJIT_CU_RETURN(api, cuDevicePrimaryCtxRetain, &context, device);
+  ContextScope scope(api, context);
+  if (!scope.status())
+    return scope.status();
+  // Non-blocking: work that the process puts on the legacy default stream must
+  // neither wait for ours nor spoil a capture.
+  REPLAYJIT_CU_RETURN(api, cuStreamCreate, &stream, CU_STREAM_NON_BLOCKING);
+  return Status::ok();
+}
+
+CudaDevice::~CudaDevice() {
+  if (stream) {
+    ContextScope scope(api, context);
+    if (scope.status())
+      (void)api.cuStreamDestroy(stream);
+  }
+  if (context)
+    (void)api.cuDevicePrimaryCtxRelease(device);
+}
+
+Status CudaDevice::outsideCapture(std::string_view what) const {
+  if (!capturing)
+    return Status::ok();
+  return Status::invalid(fmt::format(
+      "{}: not possible while launches are captured; do it before", what));
+}
+
+Result<uint64_t> CudaDevice::allocate(size_t bytes, std::string label) {
+  std::string what = fmt::format("allocate {} bytes for '{}'", bytes, label);
+  if (Status status = outsideCapture(what); !status)
+    return status;
+  ContextScope scope(api, context);
+  CUdeviceptr address = 0;
+  Status status = scope.status();
+  if (status) // The driver refuses 0 bytes; its alignment is 256 at least.
+    status =
+        REPLAYJIT_CU(api, cuMemAlloc, &address, std::max<size_t>(bytes, 1));
+  if (!status)
+    return inContext(std::move(status), what);
+  return static_cast<uint64_t>(address);
+}
+
+Status CudaDevice::free(uint64_t address) {
+  if (address == 0)
+    return Status::ok();
+  if (Status status = outsideCapture("free"); !status)
+    return status;
+  ContextScope scope(api, context);
+  if (!scope.status())
+    return scope.status();
+  return REPLAYJIT_CU(api, cuMemFree, address);
+}
+
+Status CudaDevice::copyToDevice(uint64_t dst, const void *src, size_t bytes) {
+  if (bytes == 0)
+    return Status::ok();
+  if (Status status = outsideCapture("copy to the device"); !status)
+    return status;
+  ContextScope scope(api, context);
+  if (!scope.status())
+    return scope.status();
+  REPLAYJIT_CU_RETURN(api, cuMemcpyHtoDAsync, dst, src, bytes, stream);
+  return REPLAYJIT_CU(api, cuStreamSynchronize, stream);
+}
+
+Status CudaDevice::copyFromDevice(void *dst, uint64_t src, size_t bytes) {
+  if (bytes == 0)
+    return Status::ok();
+  if (Status status = outsideCapture("copy from the device"); !status)
+    return status;
+  ContextScope scope(api, context);
+  if (!scope.status())
+    return scope.status();
+  REPLAYJIT_CU_RETURN(api, cuMemcpyDtoHAsync, dst, src, bytes, stream);
+  return REPLAYJIT_CU(api, cuStreamSynchronize, stream);
+}
+
+Result<std::unique_ptr<LoadedKernel>>
+CudaDevice::load(const CompiledKernel &kernel) {
+  if (Status status = outsideCapture(fmt::format("load '{}'", kernel.name));
+      !status)
+    return status;
+  ContextScope scope(api, context);
+  if (!scope.status())
+    return scope.status();
+  Result<std::unique_ptr<CudaKernel>> loaded =
+      CudaKernel::load(api, context, kernel, maxSharedBytes);
+  if (!loaded)
+    return inContext(loaded.status(),
+                     fmt::format("{} ({})", name, gpuTarget.chip));
+  return std::unique_ptr<LoadedKernel>(std::move(*loaded));
+}
+
+Status CudaDevice::launch(LoadedKernel &loaded, uint32_t blocks,
+                          const void *params, size_t paramBytes) {
+  auto &kernel = static_cast<CudaKernel &>(loaded);
+  auto refused = [&](std::string why) {
+    Status status =
+        Status::invalid(fmt::format("launch '{}': {}", kernel.name(), why));
+    if (capturing && captureFault)
+      captureFault = status;
+    return status;
+  };
+  if (kernel.owner() != context)
+    return refused("it was loaded by another device");
+  if (paramBytes != kernel.paramBytes())
+    return refused(fmt::format("{} bytes of parameters were given, its "
+                               "signature has {}",
+                               paramBytes, kernel.paramBytes()));
+  if (blocks > static_cast<uint32_t>(std::numeric_limits<int32_t>::max()))
+    return refused(
+        fmt::format("{} blocks; a grid has at most 2^31 - 1", blocks));
+  if (blocks == 0)
+    return Status::ok();
+
+  ContextScope scope(api, context);
+  if (!scope.status())
+    return scope.status();
+  CUlaunchConfig config = {};
+  config.gridDimX = blocks;
+  config.gridDimY = config.gridDimZ = 1;
+  config.blockDimX = kernel.launch().threads;
+  config.blockDimY = config.blockDimZ = 1;
+  config.sharedMemBytes = kernel.launch().sharedBytes;
+  config.hStream = stream;
+  size_t usedBytes = kernel.usedParamBytes();
+  void *extra[] = {launchParamBufferPointer, const_cast<void *>(params),
+                   launchParamBufferSize, &usedBytes, launchParamEnd};
+  Status status =
+      REPLAYJIT_CU(api, cuLaunchKernelEx, &config, kernel.function(), nullptr,
+                   usedBytes ? extra : nullptr);
+  if (!status) {
+    status = inContext(
+        std::move(status),
+        fmt::format("launch '{}' with {} blocks of {} threads, {} bytes of "
+                    "dynamic shared memory",
+                    kernel.name(), blocks, config.blockDimX,
+                    config.sharedMemBytes));
+    if (capturing && captureFault)
+      captureFault = status;
+  }
+  return status;
+}
+
+Status CudaDevice::synchronize() {
+  if (Status status = outsideCapture("synchronize"); !status)
+    return status;
+  ContextScope scope(api, context);
+  if (!scope.status())
+    return scope.status();
+  return REPLAYJIT_CU(api, cuStreamSynchronize, stream);
+}
+
+Status CudaDevice::beginCapture() {
+  if (Status status = outsideCapture("begin a capture"); !status)
+    return status;
+  ContextScope scope(api, context);
+  if (!scope.status())
+    return scope.status();
+  // Thread-local: other threads of the process may allocate meanwhile.
+  REPLAYJIT_CU_RETURN(api, cuStreamBeginCapture, stream,
+                      CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+  capturing = true;
+  captureFault = Status::ok();
+  return Status::ok();
+}
+
+Result<double> CudaDevice::endCaptureAndTime(int repeats) {
+  ContextScope scope(api, context);
+  if (!scope.status())
+    return scope.status();
+  capturing = false;
+  Graph graph(api);
+  Status ended = REPLAYJIT_CU(api, cuStreamEndCapture, stream, &graph.graph);
+  if (!captureFault) // The cause, where `ended` may only say "invalidated".
+    return captureFault;
+  if (!ended)
+    return ended;
+  if (repeats < 1)
+    return Status::invalid(
+        fmt::format("time: {} repeats; at least 1 is needed", repeats));
+  REPLAYJIT_CU_RETURN(api, cuGraphInstantiate, &graph.exec, graph.graph, 0);
+  return replayAndTime(graph.exec, repeats);
+}
+
+Result<double> CudaDevice::replayAndTime(CUgraphExec exec, int repeats) {
+  EventPairs events(api);
+  if (Status status = events.create(repeats); !status)
+    return status;
+  // The timed replays are queued behind the warm-up without a wait, so that
+  // the GPU is busy while the host records events: a pair then spans the work
+  // of the graph, not the host's time to submit it.
+  constexpr int warmups = 3;
+  for (int i = 0; i < warmups; ++i)
+    REPLAYJIT_CU_RETURN(api, cuGraphLaunch, exec, stream);
+  for (EventPairs::Pair &pair : events.pairs) {
+    REPLAYJIT_CU_RETURN(api, cuEventRecord, pair.start, stream);
+    REPLAYJIT_CU_RETURN(api, cuGraphLaunch, exec, stream);
+    REPLAYJIT_CU_RETURN(api, cuEventRecord, pair.stop, stream);
+  }
+  REPLAYJIT_CU_RETURN(api, cuStreamSynchronize, stream);
+
+  std::vector<float> times(repeats);
+  for (int i = 0; i < repeats; ++i)
+    REPLAYJIT_CU_RETURN(api, cuEventElapsedTime, &times[i],
+                        events.pairs[i].start, events.pairs[i].stop);
+  std::sort(times.begin(), times.end());
+  return (double(times[(repeats - 1) / 2]) + double(times[repeats / 2])) / 2;
+}
+
+Result<Target> targetForCapability(int major, int minor) {
+  int capability = 10 * major + minor;
+  // What the "a" targets add runs on exactly that capability; all else runs on
+  // later minors as well.
+  static constexpr struct {
+    int capability;
+    const char *chip;
+  } specific[] = {{90, "sm_90a"}, {100, "sm_100a"}, {103, "sm_103a"}};
+  for (const auto &entry : specific)
+    if (entry.capability == capability)
+      return Target::parse(entry.chip);
+
+  Result<Target> best = Status::error(
+      StatusCode::Unsupported,
+      fmt::format("compute capability {}.{} has no target; allowed are {}",
+                  major, minor, fmt::join(Target::names(), ", ")));
+  for (const std::string &chip : Target::names()) { // Ascending.
+    Result<Target> target = Target::parse(chip);
+    if (target && chip.back() != 'a' && target->capability <= capability &&
+        target->capability / 10 == major)
+      best = target;
+  }
+  return best;
+}
+
+Result<std::unique_ptr<Device>> createCudaDevice(const DriverApi &api,
+                                                 int ordinal) {
+  auto device = std::make_unique<CudaDevice>(api);
+  if (Status status = device->initialize(ordinal); !status)
+    return inContext(std::move(status), fmt::format("CUDA device {}", ordinal));
+  return std::unique_ptr<Device>(std::move(device));
+}
+
+} // namespace replayjit::cuda
+
+namespace replayjit {
+
+Result<std::unique_ptr<Device>> createCudaDevice(int ordinal) {
+  const Result<cuda::DriverApi> &api = cuda::DriverApi::get();
+  if (!api)
+    return api.status();
+  return cuda::createCudaDevice(*api, ordinal);
+}
+
+} // namespace replayjit

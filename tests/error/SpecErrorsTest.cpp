@@ -1,0 +1,236 @@
+//===- SpecErrorsTest.cpp - The sentences for illegal specs ---------------===//
+//
+// One case per field: the sentence names the field, the value found and what
+// is allowed.
+//
+//===----------------------------------------------------------------------===//
+
+#include "kernels/Decode/DecodeSpec.h"
+
+#include <catch2/catch.hpp>
+#include <functional>
+#include <string>
+#include <vector>
+
+using namespace replayjit;
+
+namespace {
+struct Case {
+  std::function<void(DecodeSpec &, DecodeTuning &)> change;
+  std::vector<std::string> parts; ///< Field first, then value and allowed.
+};
+} // namespace
+
+#define CHANGE [](DecodeSpec & spec, [[maybe_unused]] DecodeTuning & tuning)
+
+static void check(const std::vector<Case> &cases) {
+  for (const Case &entry : cases) {
+    DecodeSpec spec;
+    DecodeTuning tuning;
+    entry.change(spec, tuning);
+    Status status = validate(spec, tuning, Target{});
+    INFO("expected a sentence on " << entry.parts[0] << ", got: '"
+                                   << status.message << "'");
+    CHECK(status.code == StatusCode::InvalidArgument);
+    CHECK(status.message.rfind(entry.parts[0] + ": ", 0) == 0);
+    for (const std::string &part : entry.parts)
+      CHECK(status.message.find(part) != std::string::npos);
+    CHECK(status.message.find('\n') == std::string::npos);
+  }
+}
+
+TEST_CASE("sizes", "[error]") {
+  check({
+      {CHANGE{spec.numKeyHeads = 0;
+}
+, { "numKeyHeads", "0", "1 to 1024" }
+}
+, {CHANGE{spec.numValueHeads = -2;
+}
+, { "numValueHeads", "-2", "1 to 1024" }
+}
+, {CHANGE{spec.numValueHeads = 24;
+}
+, { "numValueHeads", "24", "a multiple of numKeyHeads = 16" }
+}
+, {CHANGE{spec.numValueHeads = 8;
+}
+, { "numValueHeads", "8", "a multiple of numKeyHeads = 16" }
+}
+, {CHANGE{spec.headDimK = 0;
+}
+, { "headDimK", "0", "1 to 256" }
+}
+, {CHANGE{spec.headDimK = 257;
+}
+, { "headDimK", "257", "1 to 256" }
+}
+, {CHANGE{spec.headDimV = 0;
+}
+, { "headDimV", "0", "1 to 256" }
+}
+, {CHANGE{spec.headDimV = 300;
+}
+, { "headDimV", "300", "1 to 256" }
+}
+, {CHANGE{spec.ringDepth = 0;
+}
+, { "ringDepth", "0", "1 to 64" }
+}
+, {CHANGE{spec.ringDepth = 65;
+}
+, { "ringDepth", "65", "1 to 64" }
+}
+, {CHANGE{spec.alignment = 4;
+}
+, { "alignment", "4", "0, 16" }
+}
+, {CHANGE{spec.readout = Readout::Rebuild;
+spec.headDimK = 8;
+}
+, { "headDimK", "8", "9 or more" }
+}
+,
+});
+}
+
+TEST_CASE("element types", "[error]") {
+  const std::string floats = "fp32, bf16, fp16";
+  check({
+      {CHANGE{spec.actType = DataType::I32;
+}
+, { "actType", "int32", floats }
+}
+, {CHANGE{spec.gateType = DataType::F16;
+}
+, { "gateType", "fp16", "bf16, fp32" }
+}
+, {CHANGE{spec.actType = DataType::F32;
+spec.gateType = DataType::BF16;
+}
+, { "gateType", "bf16", "allowed are fp32" }
+}
+, {CHANGE{spec.paramType = DataType::F16;
+}
+, { "paramType", "fp16", "fp32, bf16" }
+}
+, {CHANGE{spec.outType = DataType::I64;
+}
+, { "outType", "int64", floats }
+}
+, {CHANGE{spec.stateType = DataType::I32;
+}
+, { "stateType", "int32", floats }
+}
+, {CHANGE{spec.ringType = DataType::I32;
+}
+, { "ringType", "int32", floats }
+}
+, {CHANGE{spec.indexType = DataType::F32;
+}
+, { "indexType", "fp32", "int32, int64" }
+}
+,
+});
+}
+
+TEST_CASE("tuning", "[error]") {
+  const std::string tiles = "16, 32, 64, 128, 256";
+  check({
+      {CHANGE{tuning.blockV = 8;
+}
+, { "blockV", "8", tiles }
+}
+, {CHANGE{tuning.blockV = 48;
+}
+, { "blockV", "48", tiles }
+}
+, {CHANGE{tuning.blockV = 512;
+}
+, { "blockV", "512", tiles }
+}
+, {CHANGE{tuning.blockK = 48;
+}
+, { "blockK", "48", "a power of two from 16 to 128" }
+}
+, {CHANGE{tuning.blockK = 8;
+}
+, { "blockK", "8", "from 16 to 128" }
+}
+, {CHANGE{spec.headDimK = 60;
+tuning.blockK = 128;
+}
+, { "blockK", "128", "from 16 to 64 for headDimK = 60" }
+}
+, {CHANGE{spec.headDimK = 8;
+tuning.blockK = 16;
+}
+, { "blockK", "16", "from 8 to 8 for headDimK = 8" }
+}
+, {CHANGE{spec.headDimK = tuning.blockK = 8;
+tuning.flushPrecision = FlushPrecision::Tf32x3;
+}
+, { "flushPrecision", "tf32x3", "headDimK = 8", "use ieee" }
+}
+, {CHANGE{tuning.numWarps = 3;
+}
+, { "numWarps", "3", "1, 2, 4, 8" }
+}
+, {CHANGE{tuning.numWarps = 16;
+}
+, { "numWarps", "16", "1, 2, 4, 8" }
+}
+, {CHANGE{spec.headDimK = tuning.blockK = 4;
+tuning.blockV = 16;
+}
+, { "numWarps", "4", "blockV = 16", "blockK = 4", "at most 2" }
+}
+, {CHANGE{tuning.blockV = 256;
+tuning.numWarps = 1;
+}
+, { "numWarps", "1", "blockV = 256", "blockK = 128", "at least 4" }
+}
+, {CHANGE{tuning.flushRows = 3;
+}
+, { "flushRows", "3", "1, 2, 4, 8" }
+}
+,
+});
+}
+
+TEST_CASE("KDA is refused", "[error]") {
+  DecodeSpec spec;
+  spec.isKda = true;
+  Status status = validate(spec, {}, Target{});
+  CHECK(status.code == StatusCode::Unsupported);
+  CHECK(status.message == "isKda: KDA is not available yet; use GDN");
+}
+
+TEST_CASE("tensor cores need their target", "[error]") {
+  Target old;
+  old.chip = "sm_75";
+  old.capability = 75;
+  DecodeSpec spec;
+  CHECK(validate(spec, {}, old).isOk());
+  spec.readout = Readout::Rebuild;
+  Status status = validate(spec, {}, old);
+  CHECK(status.code == StatusCode::Unsupported);
+  CHECK(status.message.find("target: sm_75") == 0);
+  CHECK(status.message.find("sm_80 and later") != std::string::npos);
+}
+
+TEST_CASE("presets", "[error]") {
+  Result<DecodeSpec> unknown = modelPreset("gpt-2", 1);
+  REQUIRE(!unknown);
+  CHECK(unknown.status().message ==
+        "model: 'gpt-2' is unknown; allowed are qwen3-next, qwen3.5-27b, "
+        "qwen3.5-397b");
+  for (int ranks : {0, -1, 3, 32}) {
+    Result<DecodeSpec> split = modelPreset("qwen3.5-27b", ranks);
+    REQUIRE(!split);
+    CHECK(split.status().message ==
+          "tensorParallel: " + std::to_string(ranks) +
+              " does not divide the 16 key and 48 value heads of qwen3.5-27b; "
+              "allowed are 1, 2, 4, 8, 16");
+  }
+}

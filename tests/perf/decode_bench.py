@@ -1,0 +1,717 @@
+#!/usr/bin/env python3
+"""Times the generated GDN decode kernels against Triton on one GPU.
+
+Method and table format: README.md beside this file. Every kernel is first
+checked against an fp64 computation; a wrong one is reported and never timed.
+"""
+
+import argparse
+import ctypes
+import gc
+import json
+import os
+import pathlib
+import statistics
+import struct
+import sys
+import threading
+import time
+from types import SimpleNamespace
+
+import torch
+import triton
+
+import triton_kernels as tk
+
+DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
+# name: (state, ring)
+TYPES = {"fp32": ("fp32", "fp32"), "bf16ring": ("fp32", "bf16"),
+         "fp16": ("fp16", "fp16"), "bf16": ("bf16", "bf16")}
+# Relative error left by one rounding to the type, and by fp32 arithmetic.
+ROUNDING = {torch.float32: 2e-5, torch.float16: 5e-4, torch.bfloat16: 2.5e-3}
+REBUILD_ERROR = 5e-3  # the rebuild readout rounds the operands of its dot
+START = time.monotonic()
+
+
+def log(text):
+    print(f"[{time.monotonic() - START:6.1f} s] {text}", file=sys.stderr, flush=True)
+
+
+# --- Buffers -----------------------------------------------------------------
+
+class Pool:
+    """State slots, rings and the inputs of up to `rows` rows. Slot 0 is unused."""
+
+    def __init__(self, opt, state, ring, rows, slots):
+        H, HV, K, V, L = opt.H, opt.HV, opt.K, opt.V, opt.L
+        dev, act, out = opt.device, DTYPES[opt.act], DTYPES[opt.out]
+        torch.manual_seed(opt.seed)
+        self.opt, self.rows, self.slots = opt, rows, slots
+        self.scale = K ** -0.5
+
+        def normal(shape, scale, dtype):
+            return torch.empty(shape, device=dev, dtype=dtype).normal_(0, scale)
+
+        self.tensors = SimpleNamespace(
+            mixedQkv=normal((rows, 2 * H * K + HV * V), 1, act),
+            a=normal((rows, HV), 0.5, act),
+            b=normal((rows, HV), 1, act),
+            aLog=normal((HV,), 0.3, torch.float32),
+            dtBias=normal((HV,), 0.1, torch.float32),
+            out=torch.empty((rows, HV, V), device=dev, dtype=out),
+            state=normal((slots, HV, V, K), 0.3, DTYPES[state]),
+            dRing=normal((slots, HV, L, V), 0.3, DTYPES[ring]),
+            kRing=normal((slots, H, L, K), 1, DTYPES[ring]),
+            gRing=torch.empty((slots, HV, L), device=dev).uniform_(-0.12, -0.02))
+        for part in self.tensors.kRing.split(256):
+            unit = part.float()
+            part.copy_(unit / unit.norm(dim=-1, keepdim=True))
+
+    def launch(self, indices, write_pos, force_flush):
+        """The arguments of one launch; its row count is that of `indices`."""
+        t, n = self.tensors, indices.shape[0]
+        return SimpleNamespace(
+            H=self.opt.H, HV=self.opt.HV, batch=n, slots=self.slots, scale=self.scale,
+            mixedQkv=t.mixedQkv[:n], a=t.a[:n], b=t.b[:n], aLog=t.aLog, dtBias=t.dtBias,
+            out=t.out[:n], state=t.state, dRing=t.dRing, kRing=t.kRing, gRing=t.gRing,
+            stateIndices=indices, writePos=write_pos, forceFlush=force_flush)
+
+    def graph_launches(self, batch):
+        """Launches for one graph, each on its own slots: row r of launch n has
+        write_pos (r + n) mod L, so 1/L of all rows flush."""
+        L, dev = self.opt.L, self.opt.device
+        count = launches_for(self.opt, batch)
+        # A row of 64 entries keeps every launch's index arrays 16-byte aligned.
+        width = max(64, (batch + 63) // 64 * 64)
+        n = torch.arange(count, device=dev, dtype=torch.int32)[:, None]
+        r = torch.arange(width, device=dev, dtype=torch.int32)[None, :]
+        indices = 1 + n * batch + r
+        write_pos = (n + r) % L
+        if self.opt.all_flush:
+            write_pos = torch.full_like(write_pos, L - 1)
+        force = torch.zeros(width, device=dev, dtype=torch.int32)
+        assert int(indices[-1, batch - 1]) < self.slots
+        return [self.launch(indices[i, :batch], write_pos[i, :batch], force[:batch])
+                for i in range(count)]
+
+
+def launches_for(opt, batch):
+    """Launches per graph: about opt.graph_slots slots in all, whole cycles of L."""
+    count = min(opt.max_launches, max(1, opt.graph_slots // batch))
+    return max(opt.L, count // opt.L * opt.L)
+
+
+def useful_bytes(opt, state, ring, batch, packed):
+    """Mean bytes that one launch of the graph must move."""
+    s, r = DTYPES[state].itemsize, DTYPES[ring].itemsize
+    state_bytes = opt.HV * opt.V * opt.K * s
+    if packed:
+        return 2 * batch * state_bytes
+    row_bytes = (opt.HV * opt.V + opt.H * opt.K) * r + opt.HV * 4
+    count = launches_for(opt, batch)
+    total = 0
+    for n in range(count):
+        for i in range(batch):
+            m = opt.L - 1 if opt.all_flush else (i + n) % opt.L
+            flush = m == opt.L - 1
+            total += state_bytes * (2 if flush else 1)
+            total += row_bytes * (m if flush else m + 1)
+    return total / count
+
+
+# --- Kernels -----------------------------------------------------------------
+
+class TritonKernel:
+    def __init__(self, family, tile, warps, norm):
+        self.name = f"Triton {family} (BV={tile}, warps={warps})"
+        self.family, self.tile, self.warps, self.norm = family, tile, warps, norm
+        self.packed = family == "packed"
+        self.readout = "outputOnly" if self.packed else "rebuild"
+        self.launcher = tk.launch_packed if self.packed else tk.launch_replay
+
+    def prepare(self):
+        pass
+
+    def launch(self, x):
+        self.launcher(x, x.batch, self.tile, self.warps, x.scale, self.norm)
+
+
+class Driver:
+    """The few CUDA driver calls needed, in torch's (primary) context."""
+
+    def __init__(self):
+        self.lib = ctypes.CDLL("libcuda.so.1")
+        self.lib.cuLaunchKernel.argtypes = (
+            [ctypes.c_void_p] + [ctypes.c_uint] * 7 + [ctypes.c_void_p] * 3)
+
+    def check(self, code, what):
+        if code:
+            text = ctypes.c_char_p()
+            self.lib.cuGetErrorString(ctypes.c_int(code), ctypes.byref(text))
+            raise RuntimeError(f"{what}: CUDA error {code}, "
+                               f"{(text.value or b'unknown').decode()}")
+
+    def load(self, cubin, symbol):
+        module, function = ctypes.c_void_p(), ctypes.c_void_p()
+        self.check(self.lib.cuModuleLoadData(ctypes.byref(module),
+                                             ctypes.c_char_p(cubin)), "cuModuleLoadData")
+        self.check(self.lib.cuModuleGetFunction(ctypes.byref(function), module,
+                                                symbol.encode()), f"symbol {symbol}")
+        return function
+
+    def allow_shared(self, function, size):
+        max_dynamic_shared = 8
+        self.check(self.lib.cuFuncSetAttribute(function, ctypes.c_int(max_dynamic_shared),
+                                               ctypes.c_int(size)),
+                   f"{size} bytes of shared memory")
+
+    def attributes(self, function):
+        value, found = ctypes.c_int(), {}
+        for name, number in (("staticSharedBytes", 1), ("localBytes", 3), ("registers", 4)):
+            self.check(self.lib.cuFuncGetAttribute(ctypes.byref(value), ctypes.c_int(number),
+                                                   function), "cuFuncGetAttribute")
+            found[name] = value.value
+        return found
+
+    def param_bytes(self, function):
+        """Size of the parameter buffer as the driver sees it; None if it cannot say."""
+        try:
+            info = self.lib.cuFuncGetParamInfo
+        except AttributeError:  # before CUDA 12.4
+            return None
+        end, index = None, 0
+        offset, size = ctypes.c_size_t(), ctypes.c_size_t()
+        while info(function, ctypes.c_size_t(index), ctypes.byref(offset),
+                   ctypes.byref(size)) == 0:
+            end, index = offset.value + size.value, index + 1
+        return end
+
+    def launch(self, function, grid, threads, shared, stream, params, size):
+        size = ctypes.c_size_t(size)
+        # CU_LAUNCH_PARAM_BUFFER_POINTER, _BUFFER_SIZE, _END
+        extra = (ctypes.c_void_p * 5)(1, ctypes.addressof(params), 2,
+                                      ctypes.addressof(size), 0)
+        self.check(self.lib.cuLaunchKernel(function, grid, 1, 1, threads, 1, 1, shared,
+                                           stream, None, extra), "cuLaunchKernel")
+
+
+class ReplayjitKernel:
+    FORMATS = {"pointer": "<Q", "ptr": "<Q", "i64": "<q", "int64": "<q",
+               "i32": "<i", "int32": "<i", "f32": "<f", "fp32": "<f", "float": "<f"}
+    FORMAT_BYTES = {"<Q": 8, "<q": 8, "<i": 4, "<f": 4}
+    STRIDES = {"qkvStride": "mixedQkv", "aStride": "a", "bStride": "b", "outStride": "out",
+               "indexStride": "stateIndices", "statePitch": "state", "dPitch": "dRing",
+               "kPitch": "kRing", "gPitch": "gRing"}
+
+    def __init__(self, driver, json_path):
+        self.driver, self.packed = driver, False
+        self.meta = json.loads(json_path.read_text())
+        self.cubin = json_path.with_suffix(".cubin").read_bytes()
+        self.symbol = self.meta["name"]
+        self.spec, self.tuning = self.meta["spec"], self.meta.get("tuning", {})
+        readout = str(self.spec.get("readout", "outputOnly"))
+        self.readout = "rebuild" if readout.lower() == "rebuild" else "outputOnly"
+        self.name = "replayjit " + json_path.stem
+        launch = self.meta["launch"]
+        self.blocks_per_row = int(launch["blocksPerRow"])
+        self.threads, self.shared = int(launch["threads"]), int(launch["sharedBytes"])
+        self.fields = [(p["name"], self.FORMATS[str(p["kind"]).lower()], int(p["offset"]))
+                       for p in self.meta["params"]]
+        self.size = int(self.meta["paramBytes"])
+        self.function = None
+
+    def mismatch(self, opt, state, ring):
+        """Why the kernel does not serve this case; empty if it does."""
+        want = dict(isKda=False, numKeyHeads=opt.H, numValueHeads=opt.HV, headDimK=opt.K,
+                    headDimV=opt.V, ringDepth=opt.L, actType=opt.act, gateType=opt.act,
+                    paramType="fp32", outType=opt.out, stateType=state, ringType=ring,
+                    indexType="int32", qkL2Norm=opt.norm)
+        alias = {"f32": "fp32", "f16": "fp16", "i32": "int32", "i64": "int64"}
+        wrong = []
+        for field, value in want.items():
+            if field not in self.spec:
+                wrong.append(f"{field} is not in the json")
+                continue
+            have = self.spec[field]
+            if isinstance(have, str):
+                have = alias.get(have.lower(), have.lower())
+            if have != value:
+                wrong.append(f"{field}={have}, not {value}")
+        return ", ".join(wrong)
+
+    def prepare(self):
+        if self.function is not None:
+            return
+        self.function = self.driver.load(self.cubin, self.symbol)
+        if self.shared > 48 * 1024:
+            self.driver.allow_shared(self.function, self.shared)
+        self.meta["driver"] = self.driver.attributes(self.function)
+        last = max(offset + self.FORMAT_BYTES[f] for _, f, offset in self.fields)
+        size = self.driver.param_bytes(self.function)
+        if size is not None:
+            if not last <= size <= self.size:
+                raise RuntimeError(f"the cubin takes {size} bytes of parameters; the json "
+                                   f"describes {last} (padded {self.size})")
+            self.size = size
+
+    def value(self, x, name):
+        if name in self.STRIDES:
+            return getattr(x, self.STRIDES[name]).stride(0)
+        value = getattr(x, name)
+        return value.data_ptr() if isinstance(value, torch.Tensor) else value
+
+    def launch(self, x):
+        params = ctypes.create_string_buffer(self.size)
+        for name, code, offset in self.fields:
+            struct.pack_into(code, params, offset, self.value(x, name))
+        stream = torch.cuda.current_stream().cuda_stream
+        self.driver.launch(self.function, x.batch * self.blocks_per_row, self.threads,
+                           self.shared, stream, params, self.size)
+
+
+# --- Correctness ---------------------------------------------------------------
+
+def reference(x, opt, before, rows, packed):
+    """fp64 step of `rows` (all with a slot): out, S', d, k, g. `before` holds the
+    slots' state and rings in the order of `rows`."""
+    B, H, HV, K, V, L = len(rows), opt.H, opt.HV, opt.K, opt.V, opt.L
+    group = HV // H
+    qkv = x.mixedQkv[rows].double()
+    q, k, v = qkv.split([H * K, H * K, HV * V], dim=1)
+    q, k, v = q.view(B, H, K), k.view(B, H, K), v.view(B, HV, V)
+    if opt.norm:
+        q = q / (q.square().sum(-1, keepdim=True) + 1e-6).sqrt()
+        k = k / (k.square().sum(-1, keepdim=True) + 1e-6).sqrt()
+    key = k
+    q = (q * x.scale).repeat_interleave(group, 1)
+    k = k.repeat_interleave(group, 1)
+    gate_in = x.a[rows].double() + x.dtBias.double()
+    g = -x.aLog.double().exp() * torch.where(gate_in > 20, gate_in,
+                                             gate_in.clamp(max=20).exp().log1p())
+    beta = x.b[rows].double().sigmoid()
+
+    S = before["state"].double()
+    if not packed:
+        valid = torch.arange(L, device=S.device) < x.writePos[rows, None]  # [B, L]
+        gates = torch.where(valid[:, None], before["gRing"].double(), 0)
+        weight = (gates.flip(-1).cumsum(-1).flip(-1) - gates).exp()  # exact enough in fp64
+        d_rows = torch.where(valid[:, None, :, None], before["dRing"].double(), 0)
+        k_rows = torch.where(valid[:, None, :, None], before["kRing"].double(), 0)
+        k_rows = k_rows.repeat_interleave(group, 1) * weight[..., None]
+        S = S * gates.sum(-1).exp()[..., None, None] + d_rows.mT @ k_rows
+    S = S * g.exp()[..., None, None]
+    d = beta[..., None] * (v - (S @ k[..., None])[..., 0])
+    o = (S @ q[..., None])[..., 0] + d * (k * q).sum(-1, keepdim=True)
+    S = S + d[..., None] * k[..., None, :]
+    return o, S, d, key, g
+
+
+def row_error(have, want):
+    """The largest relative error of a row; NaN counts as infinite."""
+    have, want = have.double().flatten(1), want.double().flatten(1)
+    error = ((have - want).norm(dim=1) / want.norm(dim=1)).max().item()
+    return error if error == error else float("inf")
+
+
+def same_bits(a, b):
+    view = torch.int32 if a.dtype.itemsize == 4 else torch.int16
+    return torch.equal(a.view(view), b.view(view))
+
+
+def check(kernel, pool):
+    """Runs one launch over every ring phase, forced flushes and a padding row.
+    Returns ({quantity: error}, [complaint])."""
+    opt, t, L = pool.opt, pool.tensors, pool.opt.L
+    phases = list(range(L)) + [m * (L - 1) // 8 for m in range(8)]
+    forced = [0] * L + [1] * 8
+    padding = L // 2
+    phases.insert(padding, 0)
+    forced.insert(padding, 0)
+    rows = len(phases)
+    assert rows <= pool.rows and 2 * rows < pool.slots
+    # Live slots spread over the whole pool, the last one included; below each a
+    # guard slot that nobody names.
+    live = [pool.slots - 1 - i * ((pool.slots - 2) // rows) for i in range(rows)]
+    live.pop(padding)
+    guard = [s - 1 for s in live]
+    as_int = lambda v: torch.tensor(v, device=opt.device, dtype=torch.int32)
+    indices = as_int(live[:padding] + [-1] + live[padding:])
+    x = pool.launch(indices, as_int(phases), as_int(forced))
+    act = torch.tensor([r for r in range(rows) if r != padding], device=opt.device)
+    live = torch.tensor(live, device=opt.device)
+    guard = torch.tensor(guard, device=opt.device)
+
+    names = ("state", "dRing", "kRing", "gRing")
+    original = {n: getattr(t, n)[live] for n in names}
+    # Ring rows >= write_pos are never read: NaN there must not show.
+    unread = torch.arange(L, device=opt.device) >= x.writePos[act, None]  # [rows, L]
+    t.dRing[live] = original["dRing"].masked_fill(unread[:, None, :, None], float("nan"))
+    t.kRing[live] = original["kRing"].masked_fill(unread[:, None, :, None], float("nan"))
+    t.gRing[live] = original["gRing"].masked_fill(unread[:, None, :], float("nan"))
+    before = {n: getattr(t, n)[live] for n in names}
+    guarded = {n: getattr(t, n)[guard] for n in names}
+    x.out.fill_(float("nan"))
+
+    kernel.launch(x)
+    if opt.device == "cuda":
+        torch.cuda.synchronize()
+
+    after = {n: getattr(t, n)[live] for n in names}
+    o, S, d, k, g = reference(x, opt, before, act, kernel.packed)
+    flush = torch.ones_like(act, dtype=torch.bool) if kernel.packed else \
+        (x.writePos[act] == L - 1) | (x.forceFlush[act] != 0)
+    keep = ~flush
+    extra = REBUILD_ERROR if kernel.readout == "rebuild" else 0
+    errors = {"out": row_error(x.out[act], o),
+              "state": row_error(after["state"][flush], S[flush])}
+    limits = {"out": ROUNDING[x.out.dtype] + extra, "state": ROUNDING[t.state.dtype] + extra}
+    wrong = []
+    expect = {n: v.clone() for n, v in before.items()}
+    expect["state"][flush] = after["state"][flush]
+    if keep.any():
+        at = torch.arange(len(act), device=opt.device)[keep]
+        m = x.writePos[act][keep].long()
+        for name, want, limit in (("dRing", d, ROUNDING[t.dRing.dtype] + extra),
+                                  ("kRing", k, ROUNDING[t.kRing.dtype]),
+                                  ("gRing", g, ROUNDING[torch.float32])):
+            appended = after[name][at, :, m]
+            errors[name], limits[name] = row_error(appended, want[keep]), limit
+            expect[name][at, :, m] = appended
+    for name, error in errors.items():
+        if not error <= limits[name]:
+            wrong.append(f"{name}: relative error {error:.2e} > {limits[name]:.1e}")
+    for name in names:
+        if not same_bits(after[name], expect[name]):
+            wrong.append(f"{name}: changed where it must not")
+        if not same_bits(getattr(t, name)[guard], guarded[name]):
+            wrong.append(f"{name}: a slot not named by any row changed")
+    if not bool((x.out[padding] == 0).all()):
+        wrong.append("out: the padding row is not zero")
+    for name in names:
+        getattr(t, name)[live] = original[name]
+    return errors, wrong
+
+
+class ContextLost(Exception):
+    """A kernel faulted; nothing more can run in this process."""
+
+
+def hung(kernel, seconds):
+    print(f"WRONG {kernel.name}: no end after {seconds} s; run again with --skip", flush=True)
+    os._exit(3)
+
+
+def checked(kernel, pool, results):
+    """Loads and checks; True if the kernel may be timed."""
+    watchdog = threading.Timer(60, hung, (kernel, 60))
+    if pool.opt.device == "cuda":
+        watchdog.start()
+    try:
+        kernel.prepare()
+        errors, wrong = check(kernel, pool)
+    except Exception as failure:  # whatever it was, the kernel is not timed
+        errors, wrong = {}, [f"did not run: {failure}"]
+    watchdog.cancel()
+    figures = ", ".join(f"{n} {e:.1e}" for n, e in errors.items())
+    log(f"{'WRONG' if wrong else 'ok   '} {kernel.name}: {'; '.join(wrong) or figures}")
+    if wrong:
+        print(f"WRONG {kernel.name}: {'; '.join(wrong)} ({figures})", flush=True)
+    results["checks"][kernel.name] = {"errors": errors, "wrong": wrong}
+    if not errors and pool.opt.device == "cuda":
+        try:
+            torch.cuda.synchronize()
+        except RuntimeError:
+            raise ContextLost(f"{kernel.name} broke the CUDA context; run again with --skip")
+    return not wrong
+
+
+# --- Timing ------------------------------------------------------------------
+
+def capture(body):
+    """A CUDA graph of what `body` launches."""
+    graph, stream = torch.cuda.CUDAGraph(), torch.cuda.Stream()
+    torch.cuda.synchronize()
+    with torch.cuda.stream(stream):
+        graph.capture_begin()
+        body()
+        graph.capture_end()
+    return graph
+
+
+def replay_times(graphs, replays, warmup):
+    """Microseconds per replay of each graph; the graphs take turns, so that a
+    drift of the clocks meets all of them alike."""
+    for graph in graphs:
+        for _ in range(warmup):
+            graph.replay()
+    torch.cuda.synchronize()
+    times = [[] for _ in graphs]
+    for _ in range(replays):
+        marks = []
+        graphs[-1].replay()  # untimed: the CPU must be ahead of the GPU
+        for graph in graphs:
+            begin = torch.cuda.Event(enable_timing=True)
+            end = torch.cuda.Event(enable_timing=True)
+            begin.record()
+            graph.replay()
+            end.record()
+            marks.append((begin, end))
+        torch.cuda.synchronize()
+        for samples, (begin, end) in zip(times, marks):
+            samples.append(begin.elapsed_time(end) * 1e3)
+    return times
+
+
+def summary(samples, per):
+    """Microseconds per launch, `per` of them in a replay."""
+    ordered = sorted(s / per for s in samples)
+    p90 = ordered[min(len(ordered) - 1, int(0.9 * len(ordered)))]
+    return {"min": ordered[0], "median": statistics.median(ordered), "p90": p90}
+
+
+def read_ceiling(replays, size=2 ** 31):
+    """TB/s of a plain read stream of `size` bytes: the best of a few block shapes."""
+    src = torch.empty(size // 4, device="cuda").normal_()
+    out = torch.empty(size // 4 // 2048, device="cuda")
+    best = {}
+    for block, warps in ((2048, 4), (4096, 4), (8192, 4), (8192, 8), (16384, 8)):
+        body = lambda: tk.read_stream[(size // 4 // block,)](src, out, BLOCK=block,
+                                                             num_warps=warps)
+        body()
+        part = src[:block].double().sum().item()
+        if abs(out[0].item() - part) > 1e-3 * block ** 0.5:
+            raise RuntimeError("read_stream sums wrongly")
+        graph = capture(lambda: [body() for _ in range(4)])
+        times = summary(replay_times([graph], replays, 2)[0], 4)
+        rate = size / times["median"] / 1e6
+        if rate > best.get("TB/s", 0):
+            best = {"TB/s": rate, "block": block, "warps": warps, "us": times}
+    return best
+
+
+def run_batch(batch, pool, case, candidates, generated, ceiling):
+    """Times everything at one batch size; {kernel label: record}."""
+    opt = pool.opt
+    pool.tensors.state.normal_(0, 0.3)  # repeated steps leave little of the old one
+    launches = pool.graph_launches(batch)
+    graph_of = lambda kernel: capture(lambda: [kernel.launch(x) for x in launches])
+    chosen, tuning = [], {}
+    for family, kernels in candidates.items():
+        graphs = [graph_of(k) for k in kernels]
+        if graphs:
+            medians = [summary(s, len(launches))["median"]
+                       for s in replay_times(graphs, opt.tune_replays, 1)]
+            tuning.update({k.name: m for k, m in zip(kernels, medians)})
+            best = medians.index(min(medians))
+            chosen.append((f"Triton {family}, best tile", kernels[best], graphs[best]))
+    chosen += [(k.name, k, graph_of(k)) for k in generated]
+    if not chosen:
+        return {}, {}
+    samples = replay_times([graph for _, _, graph in chosen], opt.replays, 2)
+    records = {}
+    for (label, kernel, _), times in zip(chosen, samples):
+        us = summary(times, len(launches))
+        useful = useful_bytes(opt, *case, batch, kernel.packed)
+        records[label] = {"us": us, "TB/s": useful / us["median"] / 1e6,
+                          "of ceiling": useful / us["median"] / 1e6 / ceiling,
+                          "useful bytes": useful, "kernel": kernel.name,
+                          "launches": len(launches),
+                          "samples us": [t / len(launches) for t in times]}
+    if generated:
+        fastest = min((k.name for k in generated), key=lambda n: records[n]["us"]["median"])
+        records["replayjit, best variant"] = records[fastest]
+    return records, tuning
+
+
+def table(title, batches, rows):
+    if not rows:
+        return
+    print(f"\n{title}\n")
+    print("| | " + " | ".join(f"B={b}" for b in batches) + " |")
+    print("|---" * (len(batches) + 1) + "|")
+    for label, cells in rows:
+        print(f"| {label} | " + " | ".join(cells) + " |")
+
+
+def print_tables(name, result, ceiling):
+    batches = list(result["batches"])
+    records = result["batches"]
+    labels = []
+    for b in batches:
+        labels += [label for label in records[b] if label not in labels]
+    order = ["Triton packed, best tile", "Triton replay, best tile",
+             "replayjit, best variant"]
+    labels.sort(key=lambda l: order.index(l) if l in order else len(order))
+
+    def rows(cell, wanted=order):
+        return [(l, [cell(records[b][l], b) if l in records[b] else "-" for b in batches])
+                for l in labels if l in wanted]
+
+    def over(base):
+        def cell(r, b):
+            if base not in records[b]:
+                return "-"
+            return f"{records[b][base]['us']['median'] / r['us']['median']:.2f}x"
+        return cell
+
+    head = f"{name}: {result['what']}"
+    table(f"**{head}, us (useful TB/s)**", batches,
+          rows(lambda r, b: f"{r['us']['median']:.2f} ({r['TB/s']:.2f})", labels))
+    table(f"**{name}: spread, min - p90 us**", batches,
+          rows(lambda r, b: f"{r['us']['min']:.2f} - {r['us']['p90']:.2f}"))
+    table(f"**{name}: useful over the read ceiling of {ceiling:.2f} TB/s**", batches,
+          rows(lambda r, b: f"{r['of ceiling']:.2f}"))
+    for base in order[:2]:
+        if base not in labels:
+            continue
+        table(f"**{name}: speedup over {base}**", batches,
+              rows(over(base), [l for l in order if l != base]))
+    table(f"**{name}: what was best**", batches,
+          rows(lambda r, b: r["kernel"].removeprefix("replayjit ").removeprefix("Triton ")))
+
+
+# --- Main ----------------------------------------------------------------------
+
+def load_kernels(folder, skip):
+    paths = sorted(pathlib.Path(folder).glob("*.json"))
+    paths = [p for p in paths if p.with_suffix(".cubin").exists()
+             and not any(text in p.stem for text in skip)]
+    if not paths:
+        sys.exit(f"{folder}: no NAME.json with a NAME.cubin beside it")
+    driver = Driver()
+    return [ReplayjitKernel(driver, p) for p in paths]
+
+
+def name_by_differences(kernels):
+    """Names each kernel by the facts in which `kernels` differ, if that is unique."""
+    facts = [{**k.spec, **k.tuning, "threads": k.threads} for k in kernels]
+    keys = [key for key in dict.fromkeys(key for f in facts for key in f)
+            if len({str(f.get(key)) for f in facts}) > 1]
+    names = [" ".join(f"{key}={f.get(key)}" for key in keys) for f in facts]
+    if keys and len(set(names)) == len(names):
+        for kernel, name in zip(kernels, names):
+            kernel.name = "replayjit " + name
+
+
+def run_case(name, opt, generated, report):
+    state, ring = TYPES[name]
+    result = report["cases"][name] = {
+        "what": f"GDN H={opt.H} HV={opt.HV} K={opt.K} V={opt.V} L={opt.L}, {opt.act} "
+                f"activations, {state} state, {ring} ring"
+                + (", every row flushes" if opt.all_flush else ""),
+        "checks": {}, "tuning": {}, "batches": {}}
+    slots = 1 + max(launches_for(opt, b) * b for b in opt.batches)
+    slots = max(slots, 4 * (opt.L + 9))
+    pool = Pool(opt, state, ring, max(opt.batches + [opt.L + 9]), slots)
+    log(f"{name}: {slots} slots")
+    candidates = {
+        "packed": [TritonKernel("packed", *c, opt.norm) for c in tk.PACKED_CANDIDATES],
+        "replay": [TritonKernel("replay", *c, opt.norm) for c in tk.REPLAY_CANDIDATES]}
+    for family, kernels in candidates.items():
+        candidates[family] = [k for k in kernels if opt.triton and checked(k, pool, result)]
+    matching = []
+    for kernel in generated:
+        if not kernel.mismatch(opt, state, ring) and checked(kernel, pool, result):
+            matching.append(kernel)
+            log(f"      {kernel.meta['driver']}, shared {kernel.shared}, "
+                f"threads {kernel.threads}, blocks/row {kernel.blocks_per_row}")
+    name_by_differences(matching)
+    result["kernels"] = {
+        k.name: {"symbol": k.symbol, **{field: k.meta.get(field) for field in
+                 ("spec", "tuning", "launch", "resources", "driver")}} for k in matching}
+    if opt.check_only:
+        return
+    for batch in opt.batches:
+        if time.monotonic() - START > opt.budget:
+            print(f"time budget spent: {name} B={batch} and later left out")
+            break
+        records, tuning = run_batch(batch, pool, (state, ring), candidates, matching,
+                                    report["read ceiling"]["TB/s"])
+        result["batches"][batch], result["tuning"][batch] = records, tuning
+        log(f"{name} B={batch}: " + ", ".join(
+            f"{l} {r['us']['median']:.2f}" for l, r in records.items() if "best" in l))
+
+
+def main():
+    arg = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    arg.add_argument("--kernels", help="folder with NAME.cubin and NAME.json pairs")
+    arg.add_argument("--skip", nargs="+", default=[], metavar="TEXT",
+                     help="leave out kernels whose file name contains TEXT")
+    arg.add_argument("--no-triton", dest="triton", action="store_false")
+    arg.add_argument("--json", help="write every number here")
+    arg.add_argument("--types", nargs="+", choices=TYPES, default=["fp32", "bf16ring", "fp16"])
+    arg.add_argument("--batches", nargs="+", type=int, default=[1, 4, 16, 64, 256])
+    arg.add_argument("--heads", nargs=2, type=int, default=[16, 32], metavar=("H", "HV"))
+    arg.add_argument("--dims", nargs=2, type=int, default=[128, 128], metavar=("K", "V"))
+    arg.add_argument("--ring-depth", dest="L", type=int, default=16)
+    arg.add_argument("--act", choices=DTYPES, default="bf16")
+    arg.add_argument("--out", choices=DTYPES, help="output type (default: that of --act)")
+    arg.add_argument("--no-norm", dest="norm", action="store_false",
+                     help="q and k are not L2-normalized")
+    arg.add_argument("--all-flush", action="store_true",
+                     help="every row is at its last ring row and flushes")
+    arg.add_argument("--replays", type=int, default=20)
+    arg.add_argument("--tune-replays", type=int, default=5)
+    arg.add_argument("--graph-slots", type=int, default=4096)
+    arg.add_argument("--max-launches", type=int, default=1024)
+    arg.add_argument("--budget", type=float, default=135,
+                     help="start no further batch size after so many seconds")
+    arg.add_argument("--seed", type=int, default=1)
+    arg.add_argument("--check-only", action="store_true")
+    arg.add_argument("--device", choices=["cuda", "cpu"], default="cuda",
+                     help="cpu: --check-only under TRITON_INTERPRET=1")
+    opt = arg.parse_args()
+    (opt.H, opt.HV), (opt.K, opt.V) = opt.heads, opt.dims
+    opt.out = opt.out or opt.act
+    if opt.device == "cpu" and not opt.check_only:
+        arg.error("--device cpu needs --check-only")
+    if opt.check_only:
+        opt.batches, opt.graph_slots = [1], min(opt.graph_slots, 256)
+
+    gc.disable()  # nothing may be freed by chance while a graph is captured
+    report = {"method": "cold L2, own slots per launch, graph replay, median",
+              "options": {k: v for k, v in vars(opt).items()},
+              "torch": torch.__version__, "triton": triton.__version__, "cases": {}}
+    if opt.device == "cuda":
+        torch.cuda.init()
+        torch.zeros(1, device="cuda")
+        device = torch.cuda.get_device_properties(0)
+        report["device"] = {"name": device.name, "SMs": device.multi_processor_count}
+        log(f"{device.name}, {device.multi_processor_count} SMs, torch {torch.__version__}, "
+            f"triton {triton.__version__}")
+    if not opt.check_only:
+        report["read ceiling"] = read_ceiling(opt.replays)
+        log(f"read ceiling {report['read ceiling']['TB/s']:.3f} TB/s")
+    generated = load_kernels(opt.kernels, opt.skip) if opt.kernels else []
+    for kernel in generated:
+        reasons = [kernel.mismatch(opt, *TYPES[name]) for name in opt.types]
+        if all(reasons):
+            log(f"fits no case: {kernel.name} ({min(reasons, key=len)})")
+    for name in opt.types:
+        if time.monotonic() - START > opt.budget:
+            print(f"time budget spent: {name} left out")
+            break
+        try:
+            run_case(name, opt, generated, report)
+        except ContextLost as lost:
+            print(lost, flush=True)
+            break
+        finally:
+            if opt.json:
+                path = pathlib.Path(opt.json)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(json.dumps(report, indent=1))
+        gc.collect()
+        if opt.device == "cuda":
+            torch.cuda.empty_cache()
+    for name, result in report["cases"].items():
+        if result["batches"]:
+            print_tables(name, result, report["read ceiling"]["TB/s"])
+    wrong = [n for r in report["cases"].values() for n, c in r["checks"].items() if c["wrong"]]
+    count = sum(len(r["checks"]) for r in report["cases"].values())
+    print(f"\n{count} checks, {len(wrong)} wrong; {time.monotonic() - START:.0f} s in all")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,355 @@
+//===- DecodeCheckTest.cpp - A harness that can fail ----------------------===//
+//
+// The harness must pass a right kernel, in every storage type and with every
+// oddity of a batch, and must reject each wrong one, saying why.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/DecodeCheck.h"
+#include "FakeDecodeDevice.h"
+#include "kernels/Decode/DecodeReference.h"
+
+#include <catch2/catch.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace replayjit;
+
+namespace {
+
+/// Small, K != V, three value heads to a key head, and all that a batch can
+/// contain: padding rows of each kind, phases, forced flushes, odd strides.
+DecodeProblem makeProblem() {
+  DecodeProblem problem;
+  problem.spec.numKeyHeads = 2;
+  problem.spec.numValueHeads = 6;
+  problem.spec.headDimK = 12;
+  problem.spec.headDimV = 20;
+  problem.spec.ringDepth = 5;
+  problem.spec.outType = DataType::F32;
+  problem.batch = 6;
+  problem.slots = 7;
+  problem.steps = 14;
+  problem.rowSlots = {5, -1, 2, 7, 6, 1};
+  problem.badCursors = {{5, 5}};
+  problem.forcedFlushes = {{1, 0}, {2, 2}, {3, 1}, {9, 4}};
+  problem.staggered = true;
+  problem.rowPadding = 3;
+  problem.slotPadding = 9;
+  problem.indexStride = 3;
+  return problem;
+}
+
+Result<CheckReport> run(const DecodeProblem &problem, Bug bug) {
+  FakeDevice device;
+  FakeKernel kernel;
+  kernel.run = [&](const DecodeArgs &args) {
+    fakeDecode(problem.spec, args, bug);
+  };
+  Result<CheckReport> report = checkDecode(device, kernel, {}, problem);
+  CHECK(device.allocations.empty());
+  return report;
+}
+
+/// The sentence of withinTolerance, empty if the kernel passed.
+std::string verdict(const DecodeProblem &problem, Bug bug) {
+  Result<CheckReport> report = run(problem, bug);
+  REQUIRE(report);
+  std::string why;
+  bool passed = withinTolerance(*report, problem.spec, &why);
+  CHECK(passed == why.empty());
+  CHECK(passed == report->firstProblem.empty());
+  return why;
+}
+
+} // namespace
+
+TEST_CASE("a right kernel passes", "[check]") {
+  DecodeProblem problem = makeProblem();
+  Result<CheckReport> report = run(problem, Bug::None);
+  REQUIRE(report);
+  std::string why;
+  CHECK(withinTolerance(*report, problem.spec, &why));
+  CHECK(why == "");
+  CHECK(report->firstProblem == "");
+  CHECK(report->liveRowSteps == 3 * 14);
+  CHECK(report->flushes > 6);
+  CHECK(report->outError > 0);
+  CHECK(report->outError < 5e-7);
+  CHECK(report->stateError > 0);
+  CHECK(report->stateError < 5e-7);
+  CHECK(report->ringError > 0);
+  CHECK(report->gateError > 0);
+}
+
+TEST_CASE("the fp64 step passes with only its storage rounding", "[check]") {
+  DecodeProblem problem = makeProblem();
+  FakeDevice device;
+  FakeKernel kernel;
+  kernel.run = [&](const DecodeArgs &args) { replayStep(problem.spec, args); };
+  Result<CheckReport> report = checkDecode(device, kernel, {}, problem);
+  REQUIRE(report);
+  CHECK(withinTolerance(*report, problem.spec));
+  CHECK(report->outError < 1e-7);
+  CHECK(report->stateError < 1e-7);
+}
+
+TEST_CASE("a right kernel passes in all shapes and types", "[check]") {
+  using enum DataType;
+  const std::vector<std::array<DataType, 4>> types = {
+      {BF16, BF16, F32, F32},   {F16, F16, F32, F32},  {F32, F32, F32, F32},
+      {BF16, BF16, BF16, BF16}, {F16, F16, F16, F16},  {F32, F32, BF16, F32},
+      {F32, F32, F32, F16},     {BF16, F32, F32, BF16}};
+  const std::vector<std::array<int, 5>> shapes = {
+      {1, 1, 8, 4, 3},    {2, 2, 16, 60, 1}, {1, 2, 1, 1, 4},
+      {1, 3, 96, 80, 16}, {2, 4, 64, 32, 2}, {1, 1, 7, 31, 64}};
+  for (auto [act, out, state, ring] : types)
+    for (auto [H, HV, K, V, L] : shapes)
+      for (bool mixed : {false, true}) {
+        DecodeProblem problem;
+        problem.spec.numKeyHeads = H;
+        problem.spec.numValueHeads = HV;
+        problem.spec.headDimK = K;
+        problem.spec.headDimV = V;
+        problem.spec.ringDepth = L;
+        problem.spec.actType = problem.spec.gateType = act;
+        problem.spec.outType = out;
+        problem.spec.stateType = state;
+        problem.spec.ringType = ring;
+        problem.batch = 3;
+        problem.staggered = mixed;
+        problem.mixedGates = mixed;
+        problem.steps = L == 64 ? 70 : 20;
+        INFO("K = " << K << ", V = " << V << ", L = " << L << ", state "
+                    << toString(state) << ", ring " << toString(ring)
+                    << ", out " << toString(out));
+        CHECK(verdict(problem, Bug::None) == "");
+      }
+}
+
+TEST_CASE("options of the spec and the problem", "[check]") {
+  DecodeProblem problem = makeProblem();
+  problem.spec.alignment = 0;
+  problem.misaligned = true;
+  problem.spec.indexType = DataType::I64;
+  problem.spec.gateType = DataType::F32;
+  problem.spec.paramType = DataType::BF16;
+  problem.spec.nullSlot = NullSlot::NonPositive;
+  problem.rowSlots = {5, 0, 2, int64_t(1) << 33, 6, 1};
+  CHECK(verdict(problem, Bug::None) == "");
+
+  problem = makeProblem();
+  problem.spec.qkL2Norm = false;
+  problem.spec.hasForceFlush = false;
+  problem.forcedFlushes.clear();
+  CHECK(verdict(problem, Bug::None) == "");
+
+  problem = {};
+  problem.spec.numKeyHeads = problem.spec.numValueHeads = 1;
+  problem.batch = 0;
+  problem.slots = 0;
+  problem.steps = 2;
+  CHECK(verdict(problem, Bug::None) == "");
+
+  problem.batch = 2; // padding only
+  problem.rowSlots = {-1, -1};
+  CHECK(verdict(problem, Bug::None) == "");
+}
+
+TEST_CASE("aligned problems keep the promise of their spec", "[check]") {
+  DecodeProblem problem = makeProblem();
+  FakeDevice device;
+  FakeKernel kernel;
+  kernel.run = [&](const DecodeArgs &args) {
+    CHECK(args.qkvStride * 2 % 16 == 0);
+    CHECK(args.aStride * 2 % 16 == 0);
+    CHECK(args.outStride * 4 % 16 == 0);
+    CHECK(args.statePitch * 4 % 16 == 0);
+    CHECK(args.gPitch * 4 % 16 == 0);
+    CHECK(args.statePitch >= 6 * 12 * 20 + 9);
+    CHECK(args.indexStride == 3);
+    CHECK(args.batch == 6);
+    fakeDecode(problem.spec, args, Bug::None);
+  };
+  LaunchConfig launch;
+  launch.blocksPerRow = 12;
+  REQUIRE(checkDecode(device, kernel, launch, problem));
+  CHECK(device.lastBlocks == 6 * 12);
+}
+
+TEST_CASE("a wrong kernel is rejected", "[check]") {
+  // What the sentence must speak of.
+  const std::vector<std::pair<Bug, std::string>> bugs = {
+      {Bug::ForgetsFlush, "first problem is wrong value: state["},
+      {Bug::FlushesAlways, "checkpointsIntact"},
+      {Bug::ReadsRingRowM, "nan"},
+      {Bug::IgnoresForceFlush, "unreadRowsUntouched"},
+      {Bug::WritesUnusedSlot, "unusedSlotsIntact"},
+      {Bug::WritesUnusedRing, "unusedSlotsIntact"},
+      {Bug::LeavesOutputUnwritten, "outputsAllWritten"},
+      {Bug::WrongHeadMapping, "value: d_ring["},
+      {Bug::TransposedState, "value: d_ring["},
+      {Bug::AppendsOnFlush, "unreadRowsUntouched"},
+      {Bug::AppendsOneRowLate, "unreadRowsUntouched"},
+      {Bug::WritesRowPadding, "unreadRowsUntouched"},
+      {Bug::MovesCursor, "inputsIntact"},
+      {Bug::LeavesPaddingRows, "paddingRowsZero"},
+      {Bug::TakesBadCursor, "unusedSlotsIntact"},
+      {Bug::TakesBadSlot, "unusedSlotsIntact"},
+      {Bug::DecaysKq, "value: out["},
+      {Bug::StoresScaledK, "value: k_ring["},
+      {Bug::RingByRow, "unusedSlotsIntact"},
+      {Bug::IgnoresIndexStride, "g_ring"},
+      {Bug::RoundsState, "value: state["},
+      {Bug::RoundsDotOperands, "Error"},
+      {Bug::OneWrongElement, "value: out[0, 0, 1]"},
+  };
+  for (const auto &[bug, topic] : bugs) {
+    DecodeProblem problem = makeProblem();
+    if (bug == Bug::RoundsDotOperands)
+      problem.spec.outType = DataType::BF16;
+    std::string why = verdict(problem, bug);
+    INFO("bug " << int(bug) << ", topic " << topic << ", said: " << why);
+    CHECK(why != "");
+    CHECK(why.find(topic) != std::string::npos);
+  }
+}
+
+TEST_CASE("a transposed square state is rejected too", "[check]") {
+  DecodeProblem problem = makeProblem();
+  problem.spec.headDimV = problem.spec.headDimK = 16;
+  CHECK(verdict(problem, Bug::None) == "");
+  CHECK(verdict(problem, Bug::TransposedState) != "");
+}
+
+TEST_CASE("one wrong element hides in a norm, not in the worst", "[check]") {
+  DecodeProblem problem;
+  problem.spec.headDimK = 16;
+  problem.spec.headDimV = 128;
+  problem.spec.numKeyHeads = 16;
+  problem.spec.numValueHeads = 32;
+  problem.batch = 8;
+  problem.steps = 4;
+  Result<CheckReport> report = run(problem, Bug::OneWrongElement);
+  REQUIRE(report);
+  CHECK(report->outError < tolerancesFor(problem.spec).out);
+  std::string why;
+  CHECK(!withinTolerance(*report, problem.spec, &why));
+  CHECK(why.find("outWorst") == 0);
+  CHECK(why.find("out[0, 0, 1] at step 2") != std::string::npos);
+}
+
+TEST_CASE("gates of mixed size show subtracted sums", "[check]") {
+  DecodeProblem problem = makeProblem();
+  problem.spec.ringDepth = 16;
+  problem.badCursors = {{5, 16}};
+  problem.steps = 20;
+  CHECK(verdict(problem, Bug::SubtractsGates) == "");
+  problem.mixedGates = true;
+  CHECK(verdict(problem, Bug::None) == "");
+  CHECK(verdict(problem, Bug::SubtractsGates) != "");
+}
+
+TEST_CASE("the rebuild readout may round its operands", "[check]") {
+  for (DataType out : {DataType::BF16, DataType::F16}) {
+    DecodeProblem problem = makeProblem();
+    problem.spec.outType = out;
+    CHECK(verdict(problem, Bug::RoundsDotOperands) != "");
+    problem.spec.readout = Readout::Rebuild;
+    CHECK(verdict(problem, Bug::RoundsDotOperands) == "");
+    CHECK(verdict(problem, Bug::ForgetsFlush) != "");
+    CHECK(verdict(problem, Bug::DecaysKq) != "");
+  }
+}
+
+TEST_CASE("bugs show in 16-bit storage too", "[check]") {
+  DecodeProblem problem = makeProblem();
+  problem.spec.outType = problem.spec.stateType = problem.spec.ringType =
+      DataType::BF16;
+  CHECK(verdict(problem, Bug::None) == "");
+  for (Bug bug : {Bug::ForgetsFlush, Bug::ReadsRingRowM, Bug::WrongHeadMapping,
+                  Bug::TransposedState, Bug::DecaysKq, Bug::StoresScaledK,
+                  Bug::OneWrongElement})
+    CHECK(verdict(problem, bug) != "");
+}
+
+TEST_CASE("the error does not grow with the flushes", "[check]") {
+  DecodeProblem problem;
+  problem.spec.numKeyHeads = problem.spec.numValueHeads = 1;
+  problem.spec.headDimK = 8;
+  problem.spec.headDimV = 6;
+  problem.spec.ringDepth = 4;
+  problem.batch = 2;
+  problem.steps = 2000;
+  CHECK(verdict(problem, Bug::None) == "");
+}
+
+TEST_CASE("device errors come through and free the memory", "[check]") {
+  DecodeProblem problem = makeProblem();
+  FakeDevice device;
+  device.failAtLaunch = 3;
+  FakeKernel kernel;
+  kernel.run = [&](const DecodeArgs &args) {
+    fakeDecode(problem.spec, args, Bug::None);
+  };
+  std::vector<int> done;
+  Result<CheckReport> report =
+      checkDecode(device, kernel, {}, problem, [&](int step, int steps) {
+        CHECK(steps == 14);
+        done.push_back(step);
+      });
+  REQUIRE(!report);
+  CHECK(report.status().code == StatusCode::DriverError);
+  CHECK(report.status().message == "launch: as told");
+  CHECK(done == std::vector<int>{1, 2});
+  CHECK(device.allocations.empty());
+}
+
+TEST_CASE("illegal problems are refused", "[check]") {
+  auto refuses = [](auto change, const std::string &sentence) {
+    DecodeProblem problem = makeProblem();
+    change(problem);
+    Status status = validateProblem(problem);
+    CHECK(status.message == sentence);
+    Result<CheckReport> report = run(problem, Bug::None);
+    CHECK(!report);
+  };
+  using P = DecodeProblem;
+  refuses([](P &p) { p.spec.headDimK = 0; },
+          "headDimK: 0 is not allowed; it must be 1 to 256");
+  refuses([](P &p) { p.steps = 0; },
+          "steps: 0 is not allowed; it must be 1 or more");
+  refuses([](P &p) { p.batch = -1; },
+          "batch: -1 is not allowed; it must be 0 or more");
+  refuses([](P &p) { p.rowSlots = {5, 5, -1, -1, 1, 0}; },
+          "rowSlots: slot 5 appears twice; live rows must be distinct");
+  refuses([](P &p) { p.rowSlots.resize(2); },
+          "rowSlots: 2 entries are not allowed; there must be none or one for "
+          "each of the 6 rows");
+  refuses([](P &p) { p.rowSlots.clear(), p.slots = 3; },
+          "batch: 6 is not allowed; without rowSlots it must be at most slots "
+          "= 3");
+  refuses(
+      [](P &p) {
+        p.forcedFlushes = {{14, 0}};
+      },
+      "forcedFlushes.step: 14 is not allowed; it must be 0 to 13");
+  refuses(
+      [](P &p) {
+        p.forcedFlushes = {{0, 6}};
+      },
+      "forcedFlushes.row: 6 is not allowed; it must be 0 to 5");
+  refuses([](P &p) { p.spec.hasForceFlush = false; },
+          "forcedFlushes: not allowed, since the spec has hasForceFlush = "
+          "false; leave it empty");
+  refuses(
+      [](P &p) {
+        p.badCursors = {{0, 4}};
+      },
+      "badCursors.writePos: 4 is a legal cursor; it must be outside 0 to "
+      "4");
+  refuses([](P &p) { p.misaligned = true; },
+          "misaligned: not allowed, since the spec promises alignment = 16; it "
+          "must be 0");
+}

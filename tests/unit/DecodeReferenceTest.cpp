@@ -1,0 +1,329 @@
+//===- DecodeReferenceTest.cpp - The two oracles against each other -------===//
+
+#include "kernels/Decode/DecodeReference.h"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <random>
+#include <vector>
+
+using namespace replayjit;
+
+namespace {
+
+/// A spec with every tensor in fp32 but the values that a test changes.
+DecodeSpec makeSpec(int H, int HV, int K, int V, int L) {
+  DecodeSpec spec;
+  spec.numKeyHeads = H;
+  spec.numValueHeads = HV;
+  spec.headDimK = K;
+  spec.headDimV = V;
+  spec.ringDepth = L;
+  spec.actType = spec.gateType = spec.outType = DataType::F32;
+  return spec;
+}
+
+/// Owns the tensors of a launch. Rows and slots are padded by a few elements,
+/// which hold `guard`; rings start as NaN.
+class Launch {
+public:
+  Launch(const DecodeSpec &spec, int batch, int slots) : spec(spec), random(7) {
+    const int H = spec.numKeyHeads, HV = spec.numValueHeads;
+    const int K = spec.headDimK, V = spec.headDimV, L = spec.ringDepth;
+    args.batch = batch;
+    args.slots = slots;
+    args.scale = 0.5f;
+    args.indexStride = 2;
+    args.mixedQkv =
+        make(spec.actType, batch, 2 * H * K + HV * V, args.qkvStride);
+    args.a = make(spec.gateType, batch, HV, args.aStride);
+    args.b = make(spec.gateType, batch, HV, args.bStride);
+    int64_t unused;
+    args.aLog = make(spec.paramType, 1, HV, unused);
+    args.dtBias = make(spec.paramType, 1, HV, unused);
+    args.out = make(spec.outType, batch, HV * V, args.outStride);
+    args.state = make(spec.stateType, slots, HV * V * K, args.statePitch);
+    args.dRing = make(spec.ringType, slots, HV * L * V, args.dPitch);
+    args.kRing = make(spec.ringType, slots, H * L * K, args.kPitch);
+    args.gRing = make(DataType::F32, slots, HV * L, args.gPitch);
+    args.stateIndices = make(spec.indexType, 1, batch * 2, unused);
+    args.writePos = make(DataType::I32, 1, batch, unused);
+    args.forceFlush = make(DataType::I32, 1, batch, unused);
+    DecodeTensors t = tensors();
+    for (int row = 0; row < batch; ++row) {
+      t.stateIndices.set(row, 0, slots - 1 - row);
+      t.writePos.set(row, 0, 0);
+      t.forceFlush.set(row, 0, 0);
+    }
+    for (int hv = 0; hv < HV; ++hv) {
+      t.aLog.set(0, hv, 0.3 * normal(random));
+      t.dtBias.set(0, hv, 0.1 * normal(random));
+    }
+    for (int slot = 0; slot < slots; ++slot) {
+      for (int i = 0; i < HV * V * K; ++i)
+        t.state.set(slot, i, 0.3 * normal(random));
+      for (int i = 0; i < HV * L * V; ++i)
+        t.dRing.set(slot, i, NAN);
+      for (int i = 0; i < H * L * K; ++i)
+        t.kRing.set(slot, i, NAN);
+      for (int i = 0; i < HV * L; ++i)
+        t.gRing.set(slot, i, NAN);
+    }
+  }
+  Launch(const Launch &) = delete;
+
+  DecodeTensors tensors() const { return DecodeTensors(spec, args); }
+
+  void freshInputs() {
+    DecodeTensors t = tensors();
+    const int HV = spec.numValueHeads;
+    for (int row = 0; row < args.batch; ++row) {
+      for (int i = 0;
+           i < 2 * spec.numKeyHeads * spec.headDimK + HV * spec.headDimV; ++i)
+        t.mixedQkv.set(row, i, normal(random));
+      for (int hv = 0; hv < HV; ++hv) {
+        t.a.set(row, hv, 0.5 * normal(random));
+        t.b.set(row, hv, normal(random));
+      }
+    }
+  }
+
+  bool guardsIntact() const {
+    for (const Buffer &buffer : buffers)
+      for (int row = 0; row < buffer.rows; ++row)
+        for (int64_t i = buffer.inner; i < buffer.tensor.pitch; ++i)
+          if (buffer.tensor.get(row, i) != guard)
+            return false;
+    return true;
+  }
+
+  DecodeSpec spec;
+  DecodeArgs args;
+  std::mt19937 random;
+  std::normal_distribution<double> normal;
+
+private:
+  static constexpr double guard = 3;
+  struct Buffer {
+    std::vector<char> bytes;
+    HostTensor tensor;
+    int rows;
+    int64_t inner;
+  };
+  std::vector<Buffer> buffers;
+
+  uint64_t make(DataType type, int rows, int64_t inner, int64_t &pitch) {
+    pitch = inner + 3;
+    Buffer buffer{std::vector<char>(rows * pitch * byteSize(type)),
+                  {type, 0, pitch},
+                  rows,
+                  inner};
+    buffer.tensor.address = reinterpret_cast<uint64_t>(buffer.bytes.data());
+    for (int row = 0; row < rows; ++row)
+      for (int64_t i = 0; i < pitch; ++i)
+        buffer.tensor.set(row, i, guard);
+    uint64_t address = buffer.tensor.address;
+    buffers.push_back(std::move(buffer));
+    return address;
+  }
+};
+
+/// Largest |x - y| over a row of `tensor`.
+double distance(const HostTensor &tensor, int64_t row, int64_t first,
+                const std::vector<double> &expected) {
+  double largest = 0;
+  for (size_t i = 0; i < expected.size(); ++i) {
+    double difference = std::abs(tensor.get(row, first + i) - expected[i]);
+    if (!(difference <= largest))
+      largest = difference;
+  }
+  return largest;
+}
+
+/// Steps both oracles side by side; row 1 is forced to flush now and then.
+void compareOracles(const DecodeSpec &spec, int steps) {
+  const int batch = 3, slots = 5, HV = spec.numValueHeads;
+  const int KV = spec.headDimK * spec.headDimV;
+  Launch launch(spec, batch, slots);
+  DecodeTensors t = launch.tensors();
+  DecodeRecurrence recurrence(spec, slots);
+  for (int row = 0; row < batch; ++row)
+    for (int i = 0; i < HV * KV; ++i)
+      recurrence.state(slots - 1 - row)[i] = t.state.get(slots - 1 - row, i);
+
+  for (int step = 0; step < steps; ++step) {
+    launch.freshInputs();
+    t.forceFlush.set(1, 0, step % 7 == 2 ? -1 : 0);
+    replayStep(spec, launch.args);
+    for (int row = 0; row < batch; ++row) {
+      const int slot = slots - 1 - row;
+      const int m = int(t.writePos.get(row, 0));
+      const bool flush = flushes(spec, launch.args, row);
+      CHECK(flush == (m == spec.ringDepth - 1 || (row == 1 && step % 7 == 2)));
+      DecodeToken token = readToken(spec, launch.args, row);
+      DecodeRecurrence::Step truth = recurrence.step(slot, token);
+      CHECK(distance(t.out, row, 0, truth.out) < 2e-6);
+      const int next = flush ? 0 : m + 1;
+      for (int hv = 0; hv < HV; ++hv) {
+        std::vector<double> S = materialize(spec, launch.args, slot, hv, next);
+        double largest = 0;
+        for (int i = 0; i < KV; ++i)
+          largest = std::max(
+              largest, std::abs(S[i] - recurrence.state(slot)[hv * KV + i]));
+        CHECK(largest < 2e-6);
+        if (flush)
+          continue;
+        const int V = spec.headDimV;
+        std::vector<double> d(truth.d.begin() + hv * V,
+                              truth.d.begin() + (hv + 1) * V);
+        CHECK(distance(t.dRing, slot, (hv * spec.ringDepth + m) * V, d) < 2e-6);
+      }
+      t.writePos.set(row, 0, next);
+      if (flush) // stale rows must not be read again
+        for (int i = 0; i < HV * spec.ringDepth; ++i)
+          t.gRing.set(slot, i, NAN);
+    }
+  }
+  CHECK(launch.guardsIntact());
+}
+
+} // namespace
+
+TEST_CASE("replayStep follows the recurrence", "[reference]") {
+  for (int L : {1, 2, 3, 8, 16, 64})
+    for (int ratio : {1, 2, 3}) {
+      INFO("L = " << L << ", HV/H = " << ratio);
+      compareOracles(makeSpec(2, 2 * ratio, 5, 3, L), 40);
+    }
+  compareOracles(makeSpec(1, 2, 16, 24, 8), 40);
+  compareOracles(makeSpec(1, 1, 1, 1, 4), 40);
+  DecodeSpec raw = makeSpec(1, 2, 4, 6, 4);
+  raw.qkL2Norm = false;
+  compareOracles(raw, 3); // k is not normalized: the recurrence grows
+  DecodeSpec wide = makeSpec(1, 2, 4, 6, 4);
+  wide.indexType = DataType::I64;
+  compareOracles(wide, 10);
+}
+
+TEST_CASE("one token by hand", "[reference]") {
+  // beta = sigmoid(0.5), S = 0, k = v = e0: S' has beta at (0, 0).
+  DecodeSpec spec = makeSpec(1, 1, 4, 3, 1);
+  spec.actType = spec.gateType = DataType::BF16;
+  Launch launch(spec, 1, 1);
+  DecodeTensors t = launch.tensors();
+  for (int i = 0; i < 12; ++i)
+    t.state.set(0, i, 0);
+  for (int i = 0; i < 11; ++i)
+    t.mixedQkv.set(0, i, i == 4 || i == 8 ? 1 : 0);
+  t.a.set(0, 0, 0);
+  t.b.set(0, 0, 0.5);
+  replayStep(spec, launch.args);
+  CHECK(std::abs(t.state.get(0, 0) - 0.62245935) < 1e-6);
+  for (int i = 1; i < 12; ++i)
+    CHECK(t.state.get(0, i) == 0);
+  CHECK(t.out.get(0, 0) == 0);
+}
+
+TEST_CASE("gates and norms by hand", "[reference]") {
+  DecodeSpec spec = makeSpec(1, 2, 2, 1, 4);
+  Launch launch(spec, 1, 1);
+  DecodeTensors t = launch.tensors();
+  for (int i = 0; i < 6; ++i)
+    t.mixedQkv.set(0, i, i + 1); // q = (1, 2), k = (3, 4), v = 5 and 6
+  t.aLog.set(0, 0, 0);
+  t.dtBias.set(0, 0, 0);
+  t.a.set(0, 0, 0);
+  t.aLog.set(0, 1, std::log(2.0));
+  t.dtBias.set(0, 1, 20);
+  t.a.set(0, 1, 5);
+  t.b.set(0, 0, 0);
+  t.b.set(0, 1, 100);
+  DecodeToken token = readToken(spec, launch.args, 0);
+  CHECK(token.q[1] == Approx(0.5 * 2 / std::sqrt(5 + 1e-6)).epsilon(1e-12));
+  CHECK(token.k[0] == Approx(3 / std::sqrt(25 + 1e-6)).epsilon(1e-12));
+  CHECK(token.v[1] == 6);
+  CHECK(token.beta[0] == 0.5);
+  CHECK(token.beta[1] == 1);
+  CHECK(token.g[0] == Approx(-std::log(2.0)).epsilon(1e-12));
+  CHECK(token.g[1] == Approx(-50).epsilon(1e-6)); // x > 20: softplus(x) = x
+}
+
+TEST_CASE("padding rows write zeros and nothing else", "[reference]") {
+  DecodeSpec spec = makeSpec(1, 2, 4, 3, 4);
+  for (auto nullSlot : {NullSlot::Negative, NullSlot::NonPositive}) {
+    spec.nullSlot = nullSlot;
+    Launch launch(spec, 6, 4);
+    launch.freshInputs();
+    DecodeTensors t = launch.tensors();
+    const double slots[] = {-1, 4, 3, 2, 0, -1e9};
+    for (int row = 0; row < 6; ++row)
+      t.stateIndices.set(row, 0, slots[row]);
+    t.writePos.set(2, 0, 4);  // == L
+    t.writePos.set(3, 0, -1); // both: as a bad slot
+    std::vector<double> before;
+    for (int slot = 0; slot < 4; ++slot)
+      for (int i = 0; i < 24; ++i)
+        before.push_back(t.state.get(slot, i));
+    t.forceFlush.set(4, 0, 1);
+    replayStep(spec, launch.args);
+    const bool zeroIsNull = nullSlot == NullSlot::NonPositive;
+    for (int row = 0; row < 6; ++row)
+      for (int i = 0; i < 6; ++i) {
+        bool live = row == 4 && !zeroIsNull;
+        CHECK((t.out.get(row, i) == 0) == !live);
+      }
+    for (int slot = 0; slot < 4; ++slot)
+      for (int i = 0; i < 24; ++i) {
+        bool same = t.state.get(slot, i) == before[slot * 24 + i];
+        CHECK(same == (slot != 0 || zeroIsNull));
+      }
+    for (int slot = 0; slot < 4; ++slot)
+      for (int i = 0; i < 8; ++i)
+        CHECK(std::isnan(t.gRing.get(slot, i)));
+    CHECK(launch.guardsIntact());
+  }
+  // An empty batch is a valid no-op.
+  Launch empty(spec, 0, 1);
+  replayStep(spec, empty.args);
+}
+
+TEST_CASE("what is stored is rounded to its type", "[reference]") {
+  DecodeSpec spec = makeSpec(1, 1, 4, 3, 2);
+  spec.stateType = DataType::BF16;
+  spec.ringType = DataType::F16;
+  Launch launch(spec, 1, 1);
+  DecodeTensors t = launch.tensors();
+  launch.freshInputs();
+  replayStep(spec, launch.args);
+  DecodeToken token = readToken(spec, launch.args, 0);
+  for (int i = 0; i < 4; ++i)
+    CHECK(t.kRing.get(0, i) == roundTo(DataType::F16, token.k[i]));
+  CHECK(t.gRing.get(0, 0) == double(float(token.g[0])));
+
+  // The flush adds the rounded ring row to the checkpoint and rounds the sum.
+  t.writePos.set(0, 0, 1);
+  launch.freshInputs();
+  std::vector<double> S = materialize(spec, launch.args, 0, 0, 1);
+  token = readToken(spec, launch.args, 0);
+  DecodeRecurrence recurrence(spec, 1);
+  recurrence.state(0) = S;
+  recurrence.step(0, token);
+  replayStep(spec, launch.args);
+  for (int i = 0; i < 12; ++i)
+    CHECK(t.state.get(0, i) == roundTo(DataType::BF16, recurrence.state(0)[i]));
+}
+
+TEST_CASE("infinite gates forget without NaN", "[reference]") {
+  DecodeSpec spec = makeSpec(1, 1, 4, 3, 8);
+  Launch launch(spec, 1, 1);
+  DecodeTensors t = launch.tensors();
+  for (int step = 0; step < 4; ++step) {
+    launch.freshInputs();
+    if (step == 1)
+      t.a.set(0, 0, INFINITY);
+    t.writePos.set(0, 0, step);
+    replayStep(spec, launch.args);
+    for (int i = 0; i < 3; ++i)
+      CHECK(std::isfinite(t.out.get(0, i)));
+  }
+}

@@ -1,0 +1,143 @@
+//===- DecodeSpecTest.cpp -------------------------------------------------===//
+//
+// What is legal, named and chosen. The sentences for what is not legal are
+// tests/error/SpecErrorsTest.cpp.
+//
+//===----------------------------------------------------------------------===//
+
+#include "kernels/Decode/DecodeSpec.h"
+
+#include <catch2/catch.hpp>
+#include <cctype>
+#include <functional>
+#include <set>
+#include <vector>
+
+using namespace replayjit;
+
+static void checkValid(const DecodeSpec &spec, const DecodeTuning &tuning) {
+  Status status = validate(spec, tuning, Target{});
+  INFO(status.message);
+  CHECK(status.isOk());
+}
+
+TEST_CASE("the defaults are valid", "[spec]") { checkValid({}, {}); }
+
+TEST_CASE("the chosen tuning is valid for every spec", "[spec]") {
+  std::vector<int> sizes = {1,  2,  3,  7,  8,   9,   15,  16,  17,  31,  32,
+                            60, 64, 80, 96, 100, 127, 128, 129, 200, 255, 256};
+  for (Readout readout : {Readout::OutputOnly, Readout::Rebuild})
+    for (int K : sizes)
+      for (int V : sizes)
+        for (int L : {1, 2, 3, 16, 64})
+          for (int rows : {0, 1, 4, 64, 100000}) {
+            if (readout == Readout::Rebuild && K <= 8)
+              continue; // not a legal spec
+            DecodeSpec spec;
+            spec.readout = readout;
+            spec.headDimK = K;
+            spec.headDimV = V;
+            spec.ringDepth = L;
+            DecodeTuning tuning = chooseTuning(spec, rows);
+            if (Status status = validate(spec, tuning, Target{}); !status)
+              FAIL("K=" << K << " V=" << V << " L=" << L << " rows=" << rows
+                        << ": " << status.message);
+          }
+}
+
+TEST_CASE("the tuning follows the batch", "[spec]") {
+  DecodeSpec spec; // 32 value heads, K = V = 128
+  CHECK(chooseTuning(spec, 1).blockV == 32);
+  CHECK(chooseTuning(spec, 16).blockV == 32);  // 512 < 4 * 132
+  CHECK(chooseTuning(spec, 17).blockV == 128); // 544
+  CHECK(chooseTuning(spec, 0).blockV == 128);
+  CHECK(chooseTuning(spec, 16, 64).blockV == 128); // a smaller GPU
+  CHECK(chooseTuning(spec, 0).blockK == 128);
+  CHECK(chooseTuning(spec, 0).numWarps == 4);
+
+  spec.headDimK = 256; // the whole K stays: fewer rows
+  CHECK(chooseTuning(spec, 0).blockK == 256);
+  CHECK(chooseTuning(spec, 0).blockV == 64);
+  spec.headDimV = 20;
+  CHECK(chooseTuning(spec, 0).blockV == 32);
+  spec.headDimV = 3;
+  CHECK(chooseTuning(spec, 0).blockV == 16);
+
+  spec = {};
+  spec.readout = Readout::Rebuild;
+  CHECK(chooseTuning(spec, 0).blockV == 64);
+  CHECK(chooseTuning(spec, 0).blockK == 64);
+  CHECK(chooseTuning(spec, 0).numWarps == 4);
+  CHECK(chooseTuning(spec, 1).blockV == 32);
+  spec.headDimV = 16;
+  CHECK(chooseTuning(spec, 0).numWarps == 1);
+  // No product in 32 bits.
+  CHECK(chooseTuning({}, 2000000000, 132).blockV == 128);
+}
+
+TEST_CASE("a name says every specialized fact", "[spec]") {
+  using Change = std::function<void(DecodeSpec &, DecodeTuning &)>;
+  std::vector<Change> changes = {
+      [](DecodeSpec &, DecodeTuning &) {},
+      [](DecodeSpec &s, DecodeTuning &) { s.isKda = true; },
+      [](DecodeSpec &s, DecodeTuning &) { s.numKeyHeads = 8; },
+      [](DecodeSpec &s, DecodeTuning &) { s.numValueHeads = 16; },
+      [](DecodeSpec &s, DecodeTuning &) { s.headDimK = 64; },
+      [](DecodeSpec &s, DecodeTuning &) { s.headDimV = 64; },
+      [](DecodeSpec &s, DecodeTuning &) { s.ringDepth = 8; },
+      [](DecodeSpec &s, DecodeTuning &) { s.actType = DataType::F16; },
+      [](DecodeSpec &s, DecodeTuning &) { s.gateType = DataType::F32; },
+      [](DecodeSpec &s, DecodeTuning &) { s.paramType = DataType::BF16; },
+      [](DecodeSpec &s, DecodeTuning &) { s.outType = DataType::F32; },
+      [](DecodeSpec &s, DecodeTuning &) { s.stateType = DataType::BF16; },
+      [](DecodeSpec &s, DecodeTuning &) { s.ringType = DataType::BF16; },
+      [](DecodeSpec &s, DecodeTuning &) { s.indexType = DataType::I64; },
+      [](DecodeSpec &s, DecodeTuning &) { s.qkL2Norm = false; },
+      [](DecodeSpec &s, DecodeTuning &) { s.hasForceFlush = false; },
+      [](DecodeSpec &s, DecodeTuning &) { s.nullSlot = NullSlot::NonPositive; },
+      [](DecodeSpec &s, DecodeTuning &) { s.readout = Readout::Rebuild; },
+      [](DecodeSpec &s, DecodeTuning &) { s.alignment = 0; },
+      [](DecodeSpec &, DecodeTuning &t) { t.blockV = 64; },
+      [](DecodeSpec &, DecodeTuning &t) { t.blockK = 64; },
+      [](DecodeSpec &, DecodeTuning &t) { t.numWarps = 8; },
+      [](DecodeSpec &, DecodeTuning &t) { t.flushRows = 2; },
+      [](DecodeSpec &, DecodeTuning &t) {
+        t.flushPrecision = FlushPrecision::Tf32x3;
+      },
+  };
+  std::set<std::string> names;
+  for (const Change &change : changes) {
+    DecodeSpec spec;
+    DecodeTuning tuning;
+    change(spec, tuning);
+    std::string name = kernelName(spec, tuning);
+    CHECK(names.insert(name).second);
+    for (char c : name)
+      CHECK((std::isalnum(static_cast<unsigned char>(c)) || c == '_'));
+  }
+  CHECK(kernelName({}, {}) ==
+        "gdn_decode_h16_hv32_k128_v128_l16_actbf16_gatebf16_paramfp32_outbf16_"
+        "statefp32_ringfp32_idx32_l2norm_force_nullneg_outonly_al16_bv32_bk128_"
+        "w4_fr4_ieee");
+}
+
+TEST_CASE("model presets split their heads over ranks", "[spec]") {
+  struct Row {
+    const char *model;
+    int ranks, keyHeads, valueHeads;
+  };
+  for (const Row &row : {Row{"qwen3-next", 1, 16, 32},
+                         {"qwen3-next", 4, 4, 8},
+                         {"qwen3.5-27b", 1, 16, 48},
+                         {"qwen3.5-27b", 8, 2, 6},
+                         {"qwen3.5-397b", 1, 16, 64},
+                         {"qwen3.5-397b", 8, 2, 8}}) {
+    Result<DecodeSpec> spec = modelPreset(row.model, row.ranks);
+    REQUIRE(spec);
+    CHECK(spec->numKeyHeads == row.keyHeads);
+    CHECK(spec->numValueHeads == row.valueHeads);
+    CHECK(spec->headDimK == 128);
+    CHECK(spec->headDimV == 128);
+    checkValid(*spec, chooseTuning(*spec, 0));
+  }
+}

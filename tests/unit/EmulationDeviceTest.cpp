@@ -1,0 +1,100 @@
+//===- EmulationDeviceTest.cpp - The emulation as a device ----------------===//
+
+#include "runtime/Device.h"
+#include "tests/unit/EmulatorTestSupport.h"
+
+#include <catch2/catch.hpp>
+
+#include <cmath>
+
+using namespace replayjit;
+using namespace replayjit::host;
+using namespace replayjit::host::test;
+
+namespace {
+struct Params {
+  const float *in;
+  float *out;
+  int32_t count;
+};
+} // namespace
+
+/// out = 2 * in, 32 elements a block.
+static CompiledKernel doubling() {
+  CompiledKernel kernel;
+  kernel.name = "doubling";
+  kernel.signature.bytes = sizeof(Params);
+  kernel.launch = {1, 32, 0};
+  kernel.hostProgram = std::make_shared<HostProgram>();
+  kernel.hostProgram->sites = siteTexts();
+  kernel.hostProgram->entry = [](const void *p) {
+    const auto &params = *static_cast<const Params *>(p);
+    int i = block() * 32 + tid();
+    if (i < params.count)
+      store(params.out + i, 2 * load(params.in + i, Global), Global);
+  };
+  return kernel;
+}
+
+TEST_CASE("the emulation device runs a kernel", "[device]") {
+  for (LaneOrder order : everyOrder()) {
+    std::unique_ptr<Device> device =
+        createEmulationDevice(*Target::parse("sm_90a"), order);
+    CHECK(device->description() == "emulation");
+    CHECK(device->isEmulation());
+    uint64_t in = *device->allocate(400, "in");
+    uint64_t out = *device->allocate(400, "out");
+    CHECK(in % 256 == 0);
+    std::vector<float> values(100, 3.0f), result(100);
+    REQUIRE(device->copyToDevice(in, values.data(), 400).isOk());
+    auto kernel = device->load(doubling());
+    REQUIRE(bool(kernel));
+    Params params{reinterpret_cast<const float *>(in),
+                  reinterpret_cast<float *>(out), 99};
+    auto launch = [&](uint32_t blocks) {
+      return device->launch(**kernel, blocks, &params, sizeof params);
+    };
+    REQUIRE(launch(4).message == "");
+    REQUIRE(device->synchronize().isOk());
+    REQUIRE(device->copyFromDevice(result.data(), out, 400).isOk());
+    CHECK(result[98] == 6.0f);
+    CHECK(std::isnan(result[99])); // Nothing wrote it.
+
+    params.count = 101;
+    CHECK_THAT(launch(4).message,
+               Catch::Contains("doubling: out-of-bounds global load in block "
+                               "3, lane 4") &&
+                   Catch::Contains("offset 400 of 'in', which has 400 bytes"));
+    params.count = 100;
+    CHECK(launch(4).isOk());
+    CHECK(launch(0).isOk());
+    CHECK(device->launch(**kernel, 1, &params, 8).code ==
+          StatusCode::InvalidArgument);
+    CHECK(device->time([&] { return launch(1); }, 3).status().code ==
+          StatusCode::Unsupported);
+
+    // Freed memory is outside.
+    REQUIRE(device->free(out).isOk());
+    CHECK_THAT(launch(4).message, Catch::Contains("global store in block"));
+    CHECK(device->free(out).code == StatusCode::InvalidArgument);
+  }
+}
+
+TEST_CASE("the emulation device checks its arguments", "[device]") {
+  std::unique_ptr<Device> device = createEmulationDevice({});
+  uint64_t empty = *device->allocate(0, "empty");
+  uint64_t some = *device->allocate(4, "some");
+  CHECK(empty != some);
+  float value = 0;
+  CHECK(device->copyToDevice(empty, &value, 0).isOk());
+  CHECK_THAT(device->copyToDevice(some + 4, &value, 4).message,
+             Catch::Contains("nearest is 'some', 4 bytes"));
+  CHECK(device->copyFromDevice(&value, some, 8).code ==
+        StatusCode::InvalidArgument);
+  CompiledKernel kernel = doubling();
+  kernel.launch.sharedBytes = 240 * 1024;
+  CHECK_THAT(device->load(kernel).status().message,
+             Catch::Contains("sm_90a has 232448"));
+  kernel.hostProgram = nullptr;
+  CHECK(device->load(kernel).status().code == StatusCode::InvalidArgument);
+}

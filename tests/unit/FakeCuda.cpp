@@ -1,0 +1,280 @@
+//===- FakeCuda.cpp - A CUDA driver that only pretends --------------------===//
+//
+// Built as a shared library; lets the driver code run where there is no GPU.
+//
+//===----------------------------------------------------------------------===//
+
+#include "FakeCuda.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+
+using namespace replayjit::cuda;
+
+static FakeCuda state;
+
+/// Records the call and answers with the result that the test ordered.
+static CUresult answer(const char *function) {
+  state.calls.push_back(function);
+  auto found = state.failures.find(function);
+  return static_cast<CUresult>(found == state.failures.end() ? 0
+                                                             : found->second);
+}
+
+/// Like `answer`; on success `object` becomes a live handle.
+template <typename T> static CUresult create(const char *function, T *object) {
+  CUresult result = answer(function);
+  if (result != CUDA_SUCCESS)
+    return result;
+  *object = reinterpret_cast<T>(uintptr_t(0x1000 + state.calls.size()));
+  ++state.liveObjects;
+  return result;
+}
+
+static CUresult destroy(const char *function) {
+  --state.liveObjects;
+  return answer(function);
+}
+
+static void setLog(CUjit_option *options, void **values, unsigned count,
+                   CUjit_option wanted, const std::string &text) {
+  for (unsigned i = 0; i < count; ++i)
+    if (options[i] == wanted)
+      std::strcpy(static_cast<char *>(values[i]), text.c_str());
+}
+
+#define FAKE extern "C" __attribute__((visibility("default")))
+
+FAKE FakeCuda *fakeCuda() { return &state; }
+
+FAKE CUresult cuGetErrorName(CUresult code, const char **name) {
+  switch (static_cast<int>(code)) {
+  case 1:
+    *name = "CUDA_ERROR_INVALID_VALUE";
+    return CUDA_SUCCESS;
+  case 2:
+    *name = "CUDA_ERROR_OUT_OF_MEMORY";
+    return CUDA_SUCCESS;
+  case 218:
+    *name = "CUDA_ERROR_INVALID_PTX";
+    return CUDA_SUCCESS;
+  case 700:
+    *name = "CUDA_ERROR_ILLEGAL_ADDRESS";
+    return CUDA_SUCCESS;
+  }
+  *name = nullptr;
+  return CUDA_ERROR_INVALID_VALUE;
+}
+FAKE CUresult cuGetErrorString(CUresult code, const char **text) {
+  const char *name = nullptr;
+  CUresult result = cuGetErrorName(code, &name);
+  *text = name ? "text of the fake" : nullptr;
+  return result;
+}
+
+FAKE CUresult cuInit(unsigned) { return answer("cuInit"); }
+FAKE CUresult cuDriverGetVersion(int *version) {
+  *version = 13000;
+  return answer("cuDriverGetVersion");
+}
+FAKE CUresult cuDeviceGetCount(int *count) {
+  *count = state.deviceCount;
+  return answer("cuDeviceGetCount");
+}
+FAKE CUresult cuDeviceGet(CUdevice *device, int ordinal) {
+  *device = ordinal;
+  return answer("cuDeviceGet");
+}
+FAKE CUresult cuDeviceGetName(char *name, int bytes, CUdevice) {
+  std::strncpy(name, "Fake GPU", bytes);
+  return answer("cuDeviceGetName");
+}
+FAKE CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute,
+                                   CUdevice) {
+  switch (attribute) {
+  case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
+    *value = 132;
+    break;
+  case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
+    *value = state.major;
+    break;
+  case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:
+    *value = state.minor;
+    break;
+  case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN:
+    *value = 227 * 1024;
+    break;
+  }
+  return answer("cuDeviceGetAttribute");
+}
+FAKE CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice) {
+  return create("cuDevicePrimaryCtxRetain", context);
+}
+FAKE CUresult cuDevicePrimaryCtxRelease_v2(CUdevice) {
+  return destroy("cuDevicePrimaryCtxRelease");
+}
+FAKE CUresult cuCtxPushCurrent_v2(CUcontext) {
+  ++state.contextDepth;
+  return CUDA_SUCCESS; // Unrecorded: every method makes this call.
+}
+FAKE CUresult cuCtxPopCurrent_v2(CUcontext *) {
+  --state.contextDepth;
+  return CUDA_SUCCESS;
+}
+
+FAKE CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes) {
+  CUresult result = answer("cuMemAlloc");
+  if (result == CUDA_SUCCESS) {
+    *address = reinterpret_cast<CUdeviceptr>(std::malloc(bytes));
+    ++state.liveObjects;
+  }
+  return result;
+}
+FAKE CUresult cuMemFree_v2(CUdeviceptr address) {
+  std::free(reinterpret_cast<void *>(address));
+  return destroy("cuMemFree");
+}
+FAKE CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr dst, const void *src,
+                                   size_t bytes, CUstream) {
+  std::memcpy(reinterpret_cast<void *>(dst), src, bytes);
+  return answer("cuMemcpyHtoDAsync");
+}
+FAKE CUresult cuMemcpyDtoHAsync_v2(void *dst, CUdeviceptr src, size_t bytes,
+                                   CUstream) {
+  std::memcpy(dst, reinterpret_cast<void *>(src), bytes);
+  return answer("cuMemcpyDtoHAsync");
+}
+
+FAKE CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned,
+                                 CUjit_option *, void **) {
+  state.loadedImage = static_cast<const char *>(image);
+  return create("cuModuleLoadDataEx", module);
+}
+FAKE CUresult cuModuleUnload(CUmodule) { return destroy("cuModuleUnload"); }
+FAKE CUresult cuModuleGetFunction(CUfunction *function, CUmodule,
+                                  const char *) {
+  *function = reinterpret_cast<CUfunction>(uintptr_t(0x77));
+  return answer("cuModuleGetFunction");
+}
+FAKE CUresult cuFuncGetAttribute(int *value, CUfunction_attribute attribute,
+                                 CUfunction) {
+  switch (attribute) {
+  case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
+    *value = state.maxThreads;
+    break;
+  case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
+    *value = state.staticSharedBytes;
+    break;
+  case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES:
+    *value = state.localBytes;
+    break;
+  case CU_FUNC_ATTRIBUTE_NUM_REGS:
+    *value = state.registers;
+    break;
+  case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
+    *value = 48 * 1024;
+    break;
+  }
+  return answer("cuFuncGetAttribute");
+}
+FAKE CUresult cuFuncSetAttribute(CUfunction, CUfunction_attribute attribute,
+                                 int value) {
+  state.functionAttributes[attribute] = value;
+  return answer("cuFuncSetAttribute");
+}
+FAKE CUresult cuFuncGetParamInfo(CUfunction, size_t index, size_t *offset,
+                                 size_t *size) {
+  if (index >= state.params.size())
+    return CUDA_ERROR_INVALID_VALUE;
+  *offset = state.params[index].first;
+  *size = state.params[index].second;
+  return answer("cuFuncGetParamInfo");
+}
+FAKE CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction,
+                               void **params, void **extra) {
+  state.lastLaunch = *config;
+  state.lastParams.clear();
+  if (params)
+    return CUDA_ERROR_INVALID_VALUE;
+  const char *buffer = nullptr;
+  size_t bytes = 0;
+  for (; extra && *extra != launchParamEnd; extra += 2) {
+    if (extra[0] == launchParamBufferPointer)
+      buffer = static_cast<const char *>(extra[1]);
+    else if (extra[0] == launchParamBufferSize)
+      bytes = *static_cast<size_t *>(extra[1]);
+  }
+  // Like the driver: padding after the last parameter is refused.
+  size_t expected = state.params.empty() ? 0
+                                         : state.params.back().first +
+                                               state.params.back().second;
+  if (bytes != expected)
+    return CUDA_ERROR_INVALID_VALUE;
+  if (buffer)
+    state.lastParams.assign(buffer, bytes);
+  return answer("cuLaunchKernelEx");
+}
+
+FAKE CUresult cuLinkCreate_v2(unsigned count, CUjit_option *options,
+                              void **values, CUlinkState *link) {
+  setLog(options, values, count, CU_JIT_ERROR_LOG_BUFFER, state.linkErrorLog);
+  setLog(options, values, count, CU_JIT_INFO_LOG_BUFFER, state.linkInfoLog);
+  return create("cuLinkCreate", link);
+}
+FAKE CUresult cuLinkAddData_v2(CUlinkState, CUjitInputType, void *data,
+                               size_t bytes, const char *, unsigned,
+                               CUjit_option *, void **) {
+  state.linkedPtx.assign(static_cast<char *>(data), bytes);
+  return answer("cuLinkAddData");
+}
+FAKE CUresult cuLinkComplete(CUlinkState, void **cubin, size_t *bytes) {
+  static char linked[] = "linked cubin";
+  *cubin = linked;
+  *bytes = sizeof(linked);
+  return answer("cuLinkComplete");
+}
+FAKE CUresult cuLinkDestroy(CUlinkState) { return destroy("cuLinkDestroy"); }
+
+FAKE CUresult cuStreamCreate(CUstream *stream, unsigned) {
+  return create("cuStreamCreate", stream);
+}
+FAKE CUresult cuStreamSynchronize(CUstream) {
+  return answer("cuStreamSynchronize");
+}
+FAKE CUresult cuStreamDestroy_v2(CUstream) {
+  return destroy("cuStreamDestroy");
+}
+FAKE CUresult cuStreamBeginCapture_v2(CUstream, CUstreamCaptureMode) {
+  return answer("cuStreamBeginCapture");
+}
+FAKE CUresult cuStreamEndCapture(CUstream, CUgraph *graph) {
+  return create("cuStreamEndCapture", graph);
+}
+FAKE CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph,
+                                          unsigned long long) {
+  return create("cuGraphInstantiate", exec);
+}
+FAKE CUresult cuGraphLaunch(CUgraphExec, CUstream) {
+  return answer("cuGraphLaunch");
+}
+FAKE CUresult cuGraphExecDestroy(CUgraphExec) {
+  return destroy("cuGraphExecDestroy");
+}
+FAKE CUresult cuGraphDestroy(CUgraph) { return destroy("cuGraphDestroy"); }
+FAKE CUresult cuEventCreate(CUevent *event, unsigned) {
+  return create("cuEventCreate", event);
+}
+FAKE CUresult cuEventRecord(CUevent, CUstream) {
+  return answer("cuEventRecord");
+}
+FAKE CUresult cuEventElapsedTime(float *milliseconds, CUevent, CUevent) {
+  *milliseconds = 0;
+  if (!state.elapsed.empty()) {
+    *milliseconds = state.elapsed.front();
+    state.elapsed.erase(state.elapsed.begin());
+  }
+  return answer("cuEventElapsedTime");
+}
+FAKE CUresult cuEventDestroy_v2(CUevent) { return destroy("cuEventDestroy"); }

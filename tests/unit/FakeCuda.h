@@ -1,0 +1,48 @@
+//===- FakeCuda.h - Controls of the fake CUDA driver ------------*- C++ -*-===//
+//
+// The fake is a shared library with the driver's symbols. A test opens it as a
+// driver, and reaches these controls through the symbol "fakeCuda".
+//
+//===----------------------------------------------------------------------===//
+#ifndef REPLAYJIT_TESTS_UNIT_FAKECUDA_H
+#define REPLAYJIT_TESTS_UNIT_FAKECUDA_H
+
+#include "runtime/cuda/DriverTypes.h"
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace replayjit::cuda {
+
+/// What the fake answers, and what it saw. Device memory is host memory, so
+/// copies work; a launch only records its arguments.
+struct FakeCuda {
+  // Answers.
+  std::map<std::string, int> failures; ///< Function -> its result from now on.
+  int deviceCount = 1;
+  int major = 9, minor = 0;
+  int registers = 40, localBytes = 16, staticSharedBytes = 1024;
+  int maxThreads = 1024;
+  std::vector<std::pair<size_t, size_t>> params; ///< Offset and size of each.
+  std::string linkErrorLog, linkInfoLog;
+  std::vector<float> elapsed; ///< Milliseconds, one per question, then 0.
+
+  // Records.
+  std::vector<std::string> calls; ///< Function names, in order.
+  std::string loadedImage;        ///< Up to its first NUL.
+  std::string linkedPtx;
+  std::map<int, int> functionAttributes; ///< Set on the function.
+  CUlaunchConfig lastLaunch = {};
+  std::string lastParams; ///< The bytes of the parameter buffer.
+  int contextDepth = 0;   ///< Pushed and not yet popped.
+  int liveObjects = 0;    ///< Created and not yet destroyed, of any kind.
+};
+
+} // namespace replayjit::cuda
+
+/// A pointer to the one FakeCuda; exported by the fake as `fakeCuda`.
+using FakeCudaAccess = replayjit::cuda::FakeCuda *(*)();
+
+#endif

@@ -1,0 +1,284 @@
+//===- FakeDecodeDevice.h - A device whose kernel is a function -*- C++ -*-===//
+//
+// Host memory as a Device, and a decode kernel in fp32, written in the
+// output-only form and apart from the fp64 reference, that can be told to be
+// wrong in one of several ways.
+//
+//===----------------------------------------------------------------------===//
+#ifndef REPLAYJIT_TESTS_UNIT_FAKEDECODEDEVICE_H
+#define REPLAYJIT_TESTS_UNIT_FAKEDECODEDEVICE_H
+
+#include "kernels/Decode/DecodeSpec.h"
+#include "runtime/Device.h"
+
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace replayjit {
+
+struct FakeKernel : LoadedKernel {
+  std::function<void(const DecodeArgs &)> run;
+  ResourceUsage resources() const override { return {}; }
+};
+
+class FakeDevice : public Device {
+public:
+  std::string description() const override { return "fake"; }
+  int multiprocessors() const override { return 1; }
+  Target target() const override { return {}; }
+  bool isEmulation() const override { return true; }
+
+  Result<uint64_t> allocate(size_t bytes, std::string name) override {
+    std::vector<char> memory(bytes + 1);
+    uint64_t address = reinterpret_cast<uint64_t>(memory.data());
+    allocations[address] = std::move(memory);
+    return address;
+  }
+  Status free(uint64_t address) override {
+    allocations.erase(address);
+    return Status::ok();
+  }
+  Status copyToDevice(uint64_t dst, const void *src, size_t bytes) override {
+    std::memcpy(reinterpret_cast<void *>(dst), src, bytes);
+    return Status::ok();
+  }
+  Status copyFromDevice(void *dst, uint64_t src, size_t bytes) override {
+    std::memcpy(dst, reinterpret_cast<void *>(src), bytes);
+    return Status::ok();
+  }
+  Result<std::unique_ptr<LoadedKernel>> load(const CompiledKernel &) override {
+    return Status::error(StatusCode::Unsupported, "load: not in a fake");
+  }
+  Status launch(LoadedKernel &kernel, uint32_t blocks, const void *params,
+                size_t paramBytes) override {
+    ++launches;
+    lastBlocks = blocks;
+    if (launches == failAtLaunch)
+      return Status::error(StatusCode::DriverError, "launch: as told");
+    DecodeArgs args;
+    if (paramBytes != sizeof(args))
+      return Status::invalid("params: not a DecodeArgs");
+    std::memcpy(&args, params, sizeof(args));
+    static_cast<FakeKernel &>(kernel).run(args);
+    return Status::ok();
+  }
+  Status synchronize() override { return Status::ok(); }
+
+  std::map<uint64_t, std::vector<char>> allocations;
+  int launches = 0;
+  int failAtLaunch = 0; ///< Counted from 1; 0: never.
+  uint32_t lastBlocks = 0;
+
+protected:
+  Status beginCapture() override {
+    return Status::error(StatusCode::Unsupported, "time: not in a fake");
+  }
+  Result<double> endCaptureAndTime(int) override { return beginCapture(); }
+};
+
+enum class Bug {
+  None,
+  ForgetsFlush,
+  FlushesAlways,
+  ReadsRingRowM,
+  IgnoresForceFlush,
+  WritesUnusedSlot,
+  WritesUnusedRing,
+  LeavesOutputUnwritten,
+  WrongHeadMapping,
+  TransposedState,
+  AppendsOnFlush,
+  AppendsOneRowLate,
+  WritesRowPadding,
+  MovesCursor,
+  LeavesPaddingRows,
+  TakesBadCursor,
+  TakesBadSlot,
+  DecaysKq,
+  StoresScaledK,
+  RingByRow,
+  IgnoresIndexStride,
+  RoundsState,
+  RoundsDotOperands, ///< Right for Readout::Rebuild.
+  SubtractsGates,    ///< W_j as exp(G - P_j).
+  OneWrongElement,
+};
+
+/// One launch of the decode operator in fp32 on host memory.
+inline void fakeDecode(const DecodeSpec &spec, const DecodeArgs &args,
+                       Bug bug) {
+  const int H = spec.numKeyHeads, HV = spec.numValueHeads;
+  const int K = spec.headDimK, V = spec.headDimV, L = spec.ringDepth;
+  auto load = [](DataType type, uint64_t base, int64_t index) {
+    return float(loadElement(type, reinterpret_cast<void *>(base), index));
+  };
+  auto store = [](DataType type, uint64_t base, int64_t index, float value) {
+    storeElement(type, reinterpret_cast<void *>(base), index, value);
+  };
+  for (int row = 0; row < args.batch; ++row) {
+    const int64_t stride =
+        bug == Bug::IgnoresIndexStride ? 1 : args.indexStride;
+    int64_t slot = int64_t(
+        loadElement(spec.indexType, reinterpret_cast<void *>(args.stateIndices),
+                    row * stride));
+    int m = int(load(DataType::I32, args.writePos, row));
+    const bool badSlot =
+        slot < (spec.nullSlot == NullSlot::NonPositive ? 1 : 0) ||
+        slot >= args.slots;
+    const bool badCursor = m < 0 || m >= L;
+    if (bug == Bug::TakesBadSlot && badSlot)
+      slot = 0;
+    if (bug == Bug::TakesBadCursor && badCursor)
+      m = 0;
+    if ((badSlot && bug != Bug::TakesBadSlot) ||
+        (badCursor && bug != Bug::TakesBadCursor)) {
+      if (bug != Bug::LeavesPaddingRows)
+        for (int i = 0; i < HV * V; ++i)
+          store(spec.outType, args.out, row * args.outStride + i, 0);
+      continue;
+    }
+    bool forced = spec.hasForceFlush && bug != Bug::IgnoresForceFlush &&
+                  load(DataType::I32, args.forceFlush, row) != 0;
+    bool flush = m == L - 1 || forced || bug == Bug::FlushesAlways;
+    const int64_t ringSlot = bug == Bug::RingByRow ? row : slot;
+
+    for (int hv = 0; hv < HV; ++hv) {
+      const int h = bug == Bug::WrongHeadMapping ? hv % H : hv / (HV / H);
+      std::vector<float> q(K), k(K);
+      float qq = 0, kk = 0;
+      for (int i = 0; i < K; ++i) {
+        const int64_t base = row * args.qkvStride;
+        q[i] = load(spec.actType, args.mixedQkv, base + h * K + i);
+        k[i] = load(spec.actType, args.mixedQkv, base + (H + h) * K + i);
+        qq += q[i] * q[i];
+        kk += k[i] * k[i];
+      }
+      for (int i = 0; i < K; ++i) {
+        q[i] *= args.scale * (spec.qkL2Norm ? 1 / std::sqrt(qq + 1e-6f) : 1);
+        k[i] *= spec.qkL2Norm ? 1 / std::sqrt(kk + 1e-6f) : 1;
+      }
+      const float x = load(spec.gateType, args.a, row * args.aStride + hv) +
+                      load(spec.paramType, args.dtBias, hv);
+      const float g = -std::exp(load(spec.paramType, args.aLog, hv)) *
+                      (x > 20 ? x : std::log1p(std::exp(x)));
+      const float beta =
+          1 /
+          (1 + std::exp(-load(spec.gateType, args.b, row * args.bStride + hv)));
+      const float alpha = std::exp(g);
+
+      // The ring: weights of its rows, and their products with q and k.
+      const int ringRows = bug == Bug::ReadsRingRowM ? m + 1 : m;
+      std::vector<float> W(ringRows), ringKq(ringRows), ringKk(ringRows);
+      float gates = 0, kq = 0;
+      const bool rounds = bug == Bug::RoundsDotOperands;
+      auto operand = [&](float x) {
+        return rounds ? float(roundTo(spec.outType, x)) : x;
+      };
+      auto ringG = [&](int j) {
+        return load(DataType::F32, args.gRing,
+                    ringSlot * args.gPitch + int64_t(hv) * L + j);
+      };
+      auto ringK = [&](int j, int i) {
+        return operand(
+            load(spec.ringType, args.kRing,
+                 ringSlot * args.kPitch + (int64_t(h) * L + j) * K + i));
+      };
+      // W_j d_j
+      auto ringWd = [&](int j, int v) {
+        return operand(W[j] * load(spec.ringType, args.dRing,
+                                   ringSlot * args.dPitch +
+                                       (int64_t(hv) * L + j) * V + v));
+      };
+      for (int j = ringRows - 1; j >= 0; --j) {
+        W[j] = std::exp(gates);
+        for (int i = 0; i < K; ++i) {
+          ringKq[j] += ringK(j, i) * q[i];
+          ringKk[j] += ringK(j, i) * k[i];
+        }
+        gates += ringG(j);
+      }
+      if (bug == Bug::SubtractsGates) {
+        float P = 0;
+        for (int j = 0; j < ringRows; ++j) {
+          P += ringG(j);
+          W[j] = std::exp(gates - P);
+        }
+      }
+      const float A = std::exp(gates);
+      for (int i = 0; i < K; ++i)
+        kq += k[i] * q[i];
+      if (bug == Bug::DecaysKq)
+        kq *= alpha;
+
+      auto stateIndex = [&](int v, int i) {
+        int64_t in = bug == Bug::TransposedState ? int64_t(i) * V + v
+                                                 : int64_t(v) * K + i;
+        return slot * args.statePitch + int64_t(hv) * V * K + in;
+      };
+      for (int v = 0; v < V; ++v) {
+        float Sq = 0, Sk = 0;
+        for (int i = 0; i < K; ++i) {
+          float S0 = load(spec.stateType, args.state, stateIndex(v, i));
+          Sq += S0 * q[i];
+          Sk += S0 * k[i];
+        }
+        Sq *= A;
+        Sk *= A;
+        for (int j = 0; j < ringRows; ++j) {
+          Sq += ringWd(j, v) * ringKq[j];
+          Sk += ringWd(j, v) * ringKk[j];
+        }
+        const float value = load(spec.actType, args.mixedQkv,
+                                 row * args.qkvStride + 2 * H * K + hv * V + v);
+        const float d = beta * (value - alpha * Sk);
+        float o = alpha * Sq + d * kq;
+        if (bug == Bug::OneWrongElement && row == 0 && hv == 0 && v == 1 &&
+            m == 2)
+          o *= 1.5f;
+        if (bug != Bug::LeavesOutputUnwritten || hv != HV - 1 || v != V - 1)
+          store(spec.outType, args.out, row * args.outStride + hv * V + v, o);
+
+        if (flush && bug != Bug::ForgetsFlush)
+          for (int i = 0; i < K; ++i) {
+            float S = A * load(spec.stateType, args.state, stateIndex(v, i));
+            for (int j = 0; j < ringRows; ++j)
+              S += ringWd(j, v) * ringK(j, i);
+            S = alpha * S + d * k[i];
+            if (bug == Bug::RoundsState)
+              S = float(roundTo(DataType::BF16, S));
+            store(spec.stateType, args.state, stateIndex(v, i), S);
+          }
+        if (!flush || bug == Bug::AppendsOnFlush) {
+          int j = bug == Bug::AppendsOneRowLate ? (m + 1) % L : m;
+          store(spec.ringType, args.dRing,
+                ringSlot * args.dPitch + (int64_t(hv) * L + j) * V + v, d);
+        }
+      }
+      if (!flush) {
+        store(DataType::F32, args.gRing,
+              ringSlot * args.gPitch + int64_t(hv) * L + m, g);
+        float factor = bug == Bug::StoresScaledK ? args.scale : 1;
+        for (int i = 0; i < K; ++i)
+          store(spec.ringType, args.kRing,
+                ringSlot * args.kPitch + (int64_t(h) * L + m) * K + i,
+                factor * k[i]);
+      }
+    }
+    if (bug == Bug::MovesCursor)
+      store(DataType::I32, args.writePos, row, flush ? 0 : m + 1);
+    if (bug == Bug::WritesRowPadding)
+      store(spec.outType, args.out, row * args.outStride + HV * V, 0);
+    if (bug == Bug::WritesUnusedSlot)
+      store(spec.stateType, args.state, 5, 0);
+    if (bug == Bug::WritesUnusedRing)
+      store(DataType::F32, args.gRing, 0, 0);
+  }
+}
+
+} // namespace replayjit
+
+#endif
