@@ -86,7 +86,12 @@ private:
   KernelOp kernel;
   int numWarps;
   llvm::MapVector<Value, LinearLayout> known;
-  SmallVector<Operation *> worklist;
+
+  /// Rules in the order in which they may decide: a tile takes the layout of
+  /// its operands and users (Flow) before that of a sum it feeds (Sum), and
+  /// that before being spread over idle lanes (Spread).
+  enum Rule { Flow, Sum, Spread, NumRules };
+  SmallVector<Operation *> worklists[NumRules];
 
   //===--- Step 1 -------------------------------------------------------------//
 
@@ -112,11 +117,11 @@ private:
     if (!tileTypeOf(value) || known.count(value))
       return;
     known.insert({value, std::move(layout)});
-    if (Operation *def = value.getDefiningOp())
-      worklist.push_back(def);
-    else
-      worklist.push_back(value.getParentBlock()->getParentOp());
-    llvm::append_range(worklist, value.getUsers());
+    Operation *def = value.getDefiningOp();
+    for (auto &worklist : worklists) {
+      worklist.push_back(def ? def : value.getParentBlock()->getParentOp());
+      llvm::append_range(worklist, value.getUsers());
+    }
   }
 
   const LinearLayout *get(Value value) {
@@ -125,8 +130,14 @@ private:
   }
 
   void flow() {
-    while (!worklist.empty())
-      infer(worklist.pop_back_val());
+    for (int rule = Flow; rule < NumRules;) {
+      if (worklists[rule].empty()) {
+        ++rule;
+        continue;
+      }
+      infer(worklists[rule].pop_back_val(), Rule(rule));
+      rule = Flow; // What became known may decide more by a stronger rule.
+    }
   }
 
   void anchor(Value value, LinearLayout layout) {
@@ -135,12 +146,14 @@ private:
   }
 
   /// Fills in what one operation's known tiles imply for its others.
-  void infer(Operation *op) {
+  void infer(Operation *op, Rule rule) {
     // Copies, because set() may grow the map.
     auto from = [&](Value value, auto derive, Value to) {
       if (const LinearLayout *layout = get(value))
         set(to, derive(LinearLayout(*layout)));
     };
+    if (rule != Flow)
+      return inferWeakly(op, rule, from);
     if (isUniform(op)) {
       SmallVector<Value> tiles(op->getOperands());
       llvm::append_range(tiles, op->getResults());
@@ -166,9 +179,6 @@ private:
       from(broadcast.getResult(),
            [&](LinearLayout l) { return l.squeeze(dim); },
            broadcast.getValue());
-      from(broadcast.getValue(),
-           [&](LinearLayout l) { return l.widen(dim, full.getDimSize(dim)); },
-           broadcast.getResult());
     } else if (auto reduce = dyn_cast<ReduceOp>(op)) {
       auto type = tileTypeOf(reduce.getValue());
       if (type.getRank() != 2)
@@ -176,14 +186,6 @@ private:
       int axis = reduce.getAxis();
       from(reduce.getValue(), [&](LinearLayout l) { return l.reduced(axis); },
            reduce.getResult());
-      // A sum over rows whose result is wanted somewhere: keep the summed
-      // dimension in registers, so that the sum needs no exchange.
-      if (axis == 0)
-        from(reduce.getResult(),
-             [&](LinearLayout l) {
-               return l.expand(0).widenInRegisters(0, type.getDimSize(0));
-             },
-             reduce.getValue());
     } else if (auto transpose = dyn_cast<TransposeOp>(op)) {
       from(transpose.getResult(), transposed, transpose.getValue());
       from(transpose.getValue(), transposed, transpose.getResult());
@@ -210,11 +212,36 @@ private:
                      loop.getYieldedValues(), loop.getResults()))
         equate({arg, result, init, yielded});
     } else if (isa<scf::YieldOp>(op)) {
-      infer(op->getParentOp());
+      infer(op->getParentOp(), rule);
     } else if (auto branch = dyn_cast<scf::IfOp>(op)) {
       for (auto [i, result] : llvm::enumerate(branch.getResults()))
         equate({result, branch.thenYield().getOperand(i),
                 branch.elseYield().getOperand(i)});
+    }
+  }
+
+  /// The rules that give way to Flow.
+  template <typename From>
+  void inferWeakly(Operation *op, Rule rule, From from) {
+    if (auto reduce = dyn_cast<ReduceOp>(op); reduce && rule == Sum) {
+      // A sum over rows whose result is wanted somewhere: keep the summed
+      // dimension in registers, so that the sum needs no exchange.
+      auto type = tileTypeOf(reduce.getValue());
+      if (type.getRank() == 2 && reduce.getAxis() == 0)
+        from(reduce.getResult(),
+             [&](LinearLayout l) {
+               return l.expand(0).widenInRegisters(0, type.getDimSize(0));
+             },
+             reduce.getValue());
+    }
+    if (auto broadcast = dyn_cast<BroadcastOp>(op);
+        broadcast && rule == Spread) {
+      auto thin = tileTypeOf(broadcast.getValue());
+      auto full = tileTypeOf(broadcast.getResult());
+      int dim = thin.getDimSize(0) != full.getDimSize(0) ? 0 : 1;
+      from(broadcast.getValue(),
+           [&](LinearLayout l) { return l.widen(dim, full.getDimSize(dim)); },
+           broadcast.getResult());
     }
   }
 
