@@ -75,6 +75,7 @@ public:
 
   void run() {
     separateConstants();
+    reserveScans();
     anchorDots();
     anchorLoads();
     anchorScans();
@@ -86,6 +87,7 @@ private:
   KernelOp kernel;
   int numWarps;
   llvm::MapVector<Value, LinearLayout> known;
+  SmallVector<CumsumOp> scans;
 
   /// Rules in the order in which they may decide: a tile takes the layout of
   /// its operands and users (Flow) before that of a sum it feeds (Sum), and
@@ -117,6 +119,11 @@ private:
     if (!tileTypeOf(value) || known.count(value))
       return;
     known.insert({value, std::move(layout)});
+    announce(value);
+  }
+
+  /// Everything around `value` may now know more.
+  void announce(Value value) {
     Operation *def = value.getDefiningOp();
     for (auto &worklist : worklists) {
       worklist.push_back(def ? def : value.getParentBlock()->getParentOp());
@@ -296,13 +303,30 @@ private:
     }
   }
 
-  void anchorScans() {
+  /// A scan's axis lies in registers, whatever its neighbours want.
+  void reserveScans() {
     kernel->walk([&](CumsumOp scan) {
       auto type = tileTypeOf(scan.getResult());
-      if (type.getRank() == 1)
-        anchor(scan.getResult(),
-               LinearLayout::inRegisters(type.getShape(), numWarps));
+      int axis = scan.getAxis();
+      LinearLayout layout =
+          LinearLayout::inRegisters(type.getShape(), numWarps);
+      if (type.getRank() == 2) // Spread over the other dimension.
+        layout = LinearLayout::coalesced({type.getDimSize(1 - axis)}, 0, 1, 32,
+                                         numWarps)
+                     .expand(axis)
+                     .widenInRegisters(axis, type.getDimSize(axis));
+      known.insert({scan.getValue(), layout});
+      known.insert({scan.getResult(), layout});
+      scans.push_back(scan);
     });
+  }
+
+  /// Only now do the layouts of scans flow on.
+  void anchorScans() {
+    for (CumsumOp scan : scans)
+      for (Value value : {Value(scan.getValue()), Value(scan.getResult())})
+        announce(value);
+    flow();
   }
 
   void anchorRest() {

@@ -44,6 +44,7 @@ struct FuseFlushPass : replayjit::impl::FuseFlushPassBase<FuseFlushPass> {
     for (size_t later = 0; later < accesses.size(); ++later)
       if (LoadOp earlier = findEarlier(accesses, later, dominance)) {
         pairs.push_back({earlier, cast<LoadOp>(accesses[later])});
+        accesses[later] = earlier; // Nothing may be replaced by it.
         auto type = cast<RankedTensorType>(earlier.getType());
         elements += type.getNumElements() *
                     type.getElementTypeBitWidth() / 32;

@@ -75,9 +75,9 @@ def AssignLayoutsPass : Pass<"replay-assign-layouts", "::replayjit::replay::Kern
   let description = [{
     Sets the encoding of every tile type and inserts `replay.convert_layout`
     where an operation needs another one. Anchors come first, in this order:
-    results of matrix-unit dots; rank-2 loads, largest first (8 lanes a row,
-    16 bytes each); scans (their axis in registers). From each anchor layouts
-    flow to operands and users; the first to reach a value wins. No numeric
+    results of matrix-unit dots; rank-2 loads, largest first (8 lanes a row, 16
+    bytes each); scans, whose axis lies in registers from the start. From each
+    anchor layouts flow to operands and users; the first to reach a value wins. No numeric
     effect, except that a reduction adds in the order of its layout.
   }];
 }

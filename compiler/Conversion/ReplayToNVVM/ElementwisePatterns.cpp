@@ -153,8 +153,7 @@ struct SlicePattern : ReplayPattern<SliceOp> {
                   ConversionPatternRewriter &rewriter) const override {
     APInt offset;
     if (!matchPattern(op.getOffset(), m_ConstantInt(&offset)))
-      return op.emitOpError("needs a constant offset to be lowered; unroll its "
-                            "loop with replay-unroll-tiles first");
+      return rewriter.notifyMatchFailure(op, "offset is no constant");
     int64_t start = offset.getSExtValue();
     return pickRegisters(
         op, adaptor.getValue(),

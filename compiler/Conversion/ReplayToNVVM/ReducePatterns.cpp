@@ -20,10 +20,6 @@ struct ReducePattern : ReplayPattern<ReduceOp> {
     ThreadBuilder b(op.getLoc(), rewriter, kernel);
     LinearLayout layout = *LinearLayout::of(op.getValue().getType());
     int axis = op.getAxis();
-    bool toScalar = layout.rank() == 1;
-    if (!toScalar && LinearLayout::of(op.getType()) != layout.reduced(axis))
-      return op.emitOpError("has a result layout other than its reduction's");
-
     LinearLayout partial = layout; // What registers hold, step by step.
     SmallVector<Value> sums =
         sumRegisters(b, adaptor.getValue(), partial, axis);
@@ -124,10 +120,6 @@ struct CumsumPattern : ReplayPattern<CumsumOp> {
     ThreadBuilder b(op.getLoc(), rewriter, kernel);
     LinearLayout layout = *LinearLayout::of(op.getType());
     int axis = op.getAxis();
-    for (auto *bases : {&layout.lanes, &layout.warps})
-      for (const Basis &basis : *bases)
-        if (basis.move && basis.dim == axis)
-          return op.emitOpError("needs its axis in registers to be lowered");
     int64_t length = layout.shape[axis];
     SmallVector<Value> results(layout.numRegisters());
     for (int reg = 0; reg < layout.numRegisters(); ++reg) {

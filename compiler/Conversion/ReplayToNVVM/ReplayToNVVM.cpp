@@ -8,6 +8,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/SCF/Transforms/Patterns.h"
+#include "mlir/IR/Matchers.h"
 
 namespace replayjit {
 #define GEN_PASS_DEF_CONVERTREPLAYTONVVMPASS
@@ -126,6 +127,46 @@ void markReadOnlyLoads(KernelOp kernel) {
   });
 }
 
+/// What the patterns rely on. Checked before any of them runs, because the
+/// conversion cannot be undone.
+LogicalResult checkPreconditions(KernelOp kernel) {
+  auto result = kernel->walk([](Operation *op) -> WalkResult {
+    for (Value value : op->getResults())
+      if (isa<RankedTensorType>(value.getType()) &&
+          !LinearLayout::of(value.getType()))
+        return op->emitOpError("has a tile without a layout; run "
+                               "replay-assign-layouts first");
+    if (auto slice = dyn_cast<SliceOp>(op))
+      if (!matchPattern(slice.getOffset(), m_Constant()))
+        return op->emitOpError("needs a constant offset to be lowered; unroll "
+                               "its loop with replay-unroll-tiles first");
+    if (auto copy = dyn_cast<AsyncCopyOp>(op))
+      if (llvm::any_of(copy.getView().getType().getStrides(),
+                       ShapedType::isDynamic))
+        return op->emitOpError("needs static strides to be lowered");
+    if (auto constant = dyn_cast<arith::ConstantOp>(op))
+      if (isa<RankedTensorType>(constant.getType()) &&
+          !isa<SplatElementsAttr>(constant.getValue()))
+        return op->emitOpError("must be a splat to be lowered");
+    if (auto reduce = dyn_cast<ReduceOp>(op)) {
+      auto layout = *LinearLayout::of(reduce.getValue().getType());
+      if (layout.rank() == 2 && LinearLayout::of(reduce.getType()) !=
+                                    layout.reduced(reduce.getAxis()))
+        return op->emitOpError("has a result layout other than its "
+                               "reduction's");
+    }
+    if (auto scan = dyn_cast<CumsumOp>(op)) {
+      auto layout = *LinearLayout::of(scan.getType());
+      for (auto *bases : {&layout.lanes, &layout.warps})
+        for (const Basis &basis : *bases)
+          if (basis.move && basis.dim == (int)scan.getAxis())
+            return op->emitOpError("needs its axis in registers to be lowered");
+    }
+    return WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}
+
 struct ConvertReplayToNVVMPass
     : replayjit::impl::ConvertReplayToNVVMPassBase<ConvertReplayToNVVMPass> {
   void runOnOperation() override {
@@ -147,6 +188,8 @@ struct ConvertReplayToNVVMPass
   }
 
   LogicalResult lower(KernelOp kernel) {
+    if (failed(checkPreconditions(kernel)))
+      return failure();
     markReadOnlyLoads(kernel);
     KernelContext context;
     context.numWarps = kernel.getNumWarps();

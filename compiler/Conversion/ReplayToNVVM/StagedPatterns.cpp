@@ -106,8 +106,6 @@ struct AsyncCopyPattern : ReplayPattern<AsyncCopyOp> {
     ThreadBuilder b(op.getLoc(), rewriter, kernel);
     ViewType view = op.getView().getType();
     BufferType type = op.getBuffer().getType();
-    if (llvm::any_of(view.getStrides(), ShapedType::isDynamic))
-      return op.emitOpError("needs static strides to be lowered");
     auto first = scf::IfOp::create(b, isFirst(b, b.lane()));
     b.setInsertionPointToStart(first.thenBlock());
     Stage stage(b, type, adaptor.getBuffer()[0], adaptor.getItem()[0]);

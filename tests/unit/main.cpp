@@ -1,0 +1,4 @@
+//===- main.cpp - Catch's own main ----------------------------------------===//
+
+#define CATCH_CONFIG_MAIN
+#include <catch2/catch.hpp>

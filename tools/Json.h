@@ -1,0 +1,20 @@
+//===- Json.h - A kernel's record as JSON -----------------------*- C++ -*-===//
+#ifndef REPLAYJIT_TOOLS_JSON_H
+#define REPLAYJIT_TOOLS_JSON_H
+
+#include "compiler/CompiledKernel.h"
+#include "kernels/Decode/DecodeSpec.h"
+
+#include <string>
+
+namespace replayjit {
+
+/// All that is needed to launch `kernel`, and what it was made from: the format
+/// that tests/perf/decode_bench.py reads. It holds no times, so that equal
+/// kernels have equal records.
+std::string toJson(const CompiledKernel &kernel, const DecodeSpec &spec,
+                   const DecodeTuning &tuning);
+
+} // namespace replayjit
+
+#endif

@@ -1,0 +1,145 @@
+//===- SpecOptions.cpp - Flags that say which kernel ----------------------===//
+
+#include "tools/SpecOptions.h"
+
+#include <algorithm>
+
+using namespace replayjit;
+
+void SpecOptions::addTo(CLI::App &app) {
+  const char *const spec = "Kernel";
+  CLI::Option *preset = app.add_option("--model", model,
+                                       "Start from a model: qwen3-next, "
+                                       "qwen3.5-27b or qwen3.5-397b")
+                            ->group(spec);
+  app.add_option("--tp", tensorParallel, "Ranks that share the model's heads")
+      ->needs(preset)
+      ->group(spec);
+  app.add_option("--heads", heads, "Key heads, H")->group(spec);
+  app.add_option("--value-heads", valueHeads, "Value heads, a multiple of H")
+      ->group(spec);
+  app.add_option("--k", k, "Size of a key head")->group(spec);
+  app.add_option("--v", v, "Size of a value head")->group(spec);
+  app.add_option("-L,--ring-depth", ringDepth, "Tokens between two flushes")
+      ->group(spec);
+  const std::string types = ": fp32, bf16 or fp16";
+  app.add_option("--act", act, "Type of q, k and v" + types)->group(spec);
+  app.add_option("--gate-type", gate, "Type of a and b; default: that of --act")
+      ->group(spec);
+  app.add_option("--param-type", param, "Type of A_log and dt_bias")
+      ->group(spec);
+  app.add_option("--out-type", out,
+                 "Type of the output; default: that of --act")
+      ->group(spec);
+  app.add_option("--state", state, "Type of the state" + types)->group(spec);
+  app.add_option("--ring", ring, "Type of the ring's d and k" + types)
+      ->group(spec);
+  app.add_option("--index-type", index, "Type of state_indices: int32 or int64")
+      ->group(spec);
+  app.add_flag("--no-l2norm", noNorm, "q and k come normalized")->group(spec);
+  app.add_flag("--no-force-flush", noForceFlush,
+               "There is no force_flush argument")
+      ->group(spec);
+  app.add_option("--null-slot", nullSlot, "Slots that mean no request")
+      ->check(CLI::IsMember({"negative", "nonpositive"}))
+      ->group(spec);
+  app.add_option("--readout", readout, "How an output is read")
+      ->check(CLI::IsMember({"output-only", "rebuild"}))
+      ->group(spec);
+  app.add_option("--alignment", alignment,
+                 "Bytes that divide every pointer, stride and pitch: 16 or 0")
+      ->group(spec);
+
+  const char *const choices = "Tuning";
+  app.add_option("--rows", rows,
+                 "Choose what is not given below for so many requests at once; "
+                 "0: very many")
+      ->group(choices);
+  app.add_option("--block-v", blockV, "State rows per block")->group(choices);
+  app.add_option("--block-k", blockK, "Columns per K tile")->group(choices);
+  app.add_option("--warps", warps, "Warps per block")->group(choices);
+  app.add_option("--flush-rows", flushRows, "Ring rows per step of a flush")
+      ->group(choices);
+  app.add_option("--flush-precision", flushPrecision, "Of a flush's products")
+      ->check(CLI::IsMember({"ieee", "tf32x3"}))
+      ->group(choices);
+  app.add_option("--target", chip, "GPU architecture, such as sm_90a")
+      ->group(choices);
+}
+
+/// Overwrites `field` with the flag's value, if there is one.
+static Status setType(DataType &field, const char *name,
+                      const std::optional<std::string> &flag) {
+  if (!flag)
+    return Status::ok();
+  Result<DataType> type = parseDataType(name, *flag);
+  if (type)
+    field = *type;
+  return type.status();
+}
+
+Result<DecodeSpec> SpecOptions::spec() const {
+  DecodeSpec spec;
+  if (!model.empty()) {
+    Result<DecodeSpec> preset = modelPreset(model, tensorParallel);
+    if (!preset)
+      return preset.status();
+    spec = *preset;
+  }
+  spec.numKeyHeads = heads.value_or(spec.numKeyHeads);
+  spec.numValueHeads = valueHeads.value_or(spec.numValueHeads);
+  spec.headDimK = k.value_or(spec.headDimK);
+  spec.headDimV = v.value_or(spec.headDimV);
+  spec.ringDepth = ringDepth.value_or(spec.ringDepth);
+  spec.alignment = alignment.value_or(spec.alignment);
+  struct Flag {
+    DataType &field;
+    const char *name;
+    const std::optional<std::string> &value;
+  };
+  for (Flag flag : {Flag{spec.actType, "actType", act},
+                    Flag{spec.gateType, "gateType", gate ? gate : act},
+                    Flag{spec.paramType, "paramType", param},
+                    Flag{spec.outType, "outType", out ? out : act},
+                    Flag{spec.stateType, "stateType", state},
+                    Flag{spec.ringType, "ringType", ring},
+                    Flag{spec.indexType, "indexType", index}})
+    if (Status status = setType(flag.field, flag.name, flag.value); !status)
+      return status;
+  spec.qkL2Norm = !noNorm;
+  spec.hasForceFlush = !noForceFlush;
+  if (nullSlot == "nonpositive")
+    spec.nullSlot = NullSlot::NonPositive;
+  if (readout == "rebuild")
+    spec.readout = Readout::Rebuild;
+  return spec;
+}
+
+DecodeTuning SpecOptions::tuning(const DecodeSpec &spec, int defaultRows,
+                                 int multiprocessors) const {
+  // A choice needs legal sizes. The others are refused when the spec is
+  // validated, whatever is chosen for them.
+  DecodeSpec legal = spec;
+  legal.headDimK = std::clamp(spec.headDimK, 1, 256);
+  legal.headDimV = std::clamp(spec.headDimV, 1, 256);
+  legal.ringDepth = std::clamp(spec.ringDepth, 1, 64);
+  DecodeTuning tuning =
+      chooseTuning(legal, rows.value_or(defaultRows), multiprocessors);
+  tuning.blockV = blockV.value_or(tuning.blockV);
+  tuning.blockK = blockK.value_or(tuning.blockK);
+  tuning.numWarps = warps.value_or(tuning.numWarps);
+  tuning.flushRows = flushRows.value_or(tuning.flushRows);
+  if (!flushPrecision.empty())
+    tuning.flushPrecision = flushPrecision == "ieee" ? FlushPrecision::Ieee
+                                                     : FlushPrecision::Tf32x3;
+  return tuning;
+}
+
+Result<std::optional<Target>> SpecOptions::target() const {
+  if (chip.empty())
+    return std::optional<Target>();
+  Result<Target> target = Target::parse(chip);
+  if (!target)
+    return target.status();
+  return std::optional<Target>(*target);
+}

@@ -1,0 +1,45 @@
+//===- SpecOptions.h - Flags that say which kernel --------------*- C++ -*-===//
+#ifndef REPLAYJIT_TOOLS_SPECOPTIONS_H
+#define REPLAYJIT_TOOLS_SPECOPTIONS_H
+
+#include "kernels/Decode/DecodeSpec.h"
+
+#include <CLI/CLI.hpp>
+
+#include <optional>
+#include <string>
+
+namespace replayjit {
+
+/// The flags of a DecodeSpec, a DecodeTuning and a Target. Lives as long as the
+/// application that it was added to.
+class SpecOptions {
+public:
+  void addTo(CLI::App &app);
+
+  /// The model's preset, or the default spec, with what the flags change. It is
+  /// not validated: compiling it says what is wrong with it.
+  Result<DecodeSpec> spec() const;
+
+  /// chooseTuning for --rows, else for `rows`, with what the flags change.
+  DecodeTuning tuning(const DecodeSpec &spec, int rows,
+                      int multiprocessors = 132) const;
+
+  /// --target, or nothing if it was not given.
+  Result<std::optional<Target>> target() const;
+
+private:
+  std::string model;
+  int tensorParallel = 1;
+  std::optional<int> heads, valueHeads, k, v, ringDepth, alignment;
+  std::optional<std::string> act, gate, param, out, state, ring, index;
+  bool noNorm = false, noForceFlush = false;
+  std::string nullSlot, readout;
+
+  std::optional<int> rows, blockV, blockK, warps, flushRows;
+  std::string flushPrecision, chip;
+};
+
+} // namespace replayjit
+
+#endif
