@@ -19,8 +19,7 @@ namespace replayjit {
 /// moves also while one unit of work is long. Its methods are for one thread.
 class Progress {
 public:
-  explicit Progress(double total)
-      : total(total), ticker([this] { tick(); }) {}
+  explicit Progress(double total) : total(total), ticker([this] { tick(); }) {}
   ~Progress() {
     {
       std::lock_guard lock(mutex);
@@ -72,7 +71,8 @@ private:
       return;
     }
     int filled = int(share * 20);
-    text = fmt::format("[{:#<{}}{:.<{}}] {}", "", filled, "", 20 - filled, text);
+    text =
+        fmt::format("[{:#<{}}{:.<{}}] {}", "", filled, "", 20 - filled, text);
     fmt::print(stderr, "\r{:.100}\x1b[K", text);
     std::fflush(stderr);
     drawn = true;

@@ -89,10 +89,12 @@ private:
   llvm::MapVector<Value, LinearLayout> known;
   SmallVector<CumsumOp> scans;
 
-  /// Rules in the order in which they may decide: a tile takes the layout of
-  /// its operands and users (Flow) before that of a sum it feeds (Sum), and
-  /// that before being spread over idle lanes (Spread).
-  enum Rule { Flow, Sum, Spread, NumRules };
+  /// Rules in the order in which they may decide. A tile takes the layout of its
+  /// operands and users (Flow). A vector repeated along new rows spreads them
+  /// over idle lanes (SpreadRows), so that a contraction with it uses all lanes.
+  /// A sum over rows keeps them in registers (Sum), so that it needs no
+  /// exchange. Last, new columns are spread (SpreadColumns).
+  enum Rule { Flow, SpreadRows, Sum, SpreadColumns, NumRules };
   SmallVector<Operation *> worklists[NumRules];
 
   //===--- Step 1 -------------------------------------------------------------//
@@ -231,8 +233,6 @@ private:
   template <typename From>
   void inferWeakly(Operation *op, Rule rule, From from) {
     if (auto reduce = dyn_cast<ReduceOp>(op); reduce && rule == Sum) {
-      // A sum over rows whose result is wanted somewhere: keep the summed
-      // dimension in registers, so that the sum needs no exchange.
       auto type = tileTypeOf(reduce.getValue());
       if (type.getRank() == 2 && reduce.getAxis() == 0)
         from(reduce.getResult(),
@@ -242,10 +242,12 @@ private:
              reduce.getValue());
     }
     if (auto broadcast = dyn_cast<BroadcastOp>(op);
-        broadcast && rule == Spread) {
+        broadcast && rule != Sum) {
       auto thin = tileTypeOf(broadcast.getValue());
       auto full = tileTypeOf(broadcast.getResult());
       int dim = thin.getDimSize(0) != full.getDimSize(0) ? 0 : 1;
+      if (rule != (dim == 0 ? SpreadRows : SpreadColumns))
+        return;
       from(broadcast.getValue(),
            [&](LinearLayout l) { return l.widen(dim, full.getDimSize(dim)); },
            broadcast.getResult());

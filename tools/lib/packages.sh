@@ -37,7 +37,7 @@ apt_get() {
 
 # Installs what is missing; touches nothing where all is there.
 install_packages() {
-  local missing package
+  local missing package policy
   if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
     fail "this script installs with apt-get, which is not here; install by other" \
       "means what tools/lib/packages.sh lists, then run: cmake --preset release"
@@ -58,8 +58,9 @@ install_packages() {
   echo "apt-get update"
   apt_get update
   for package in "${missing[@]}"; do
-    # A package that apt knows by name only has no candidate.
-    if ! LC_ALL=C apt-cache policy "$package" | grep -q 'Candidate: [^(]'; then
+    # A package that apt knows by name only has the candidate "(none)".
+    policy=$(LC_ALL=C apt-cache policy "$package")
+    if [[ ! $policy =~ Candidate:\ [^\(] ]]; then
       fail "apt has no package $package for this system; Debian 12 has it" \
         "(the LLVM 22 packages in bookworm-security): see /etc/apt/sources.list"
     fi

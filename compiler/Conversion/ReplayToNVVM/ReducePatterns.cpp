@@ -154,9 +154,8 @@ struct ConvertLayoutPattern : ReplayPattern<ConvertLayoutOp> {
     Type element = op.getType().getElementType();
     SmallVector<Value> values(adaptor.getValue());
     SmallVector<Value> result;
-    if (isRegisterMove(from, to)) {
-      for (int reg = 0; reg < to.numRegisters(); ++reg)
-        result.push_back(values[from.registerAt(to.registerOffset(reg))]);
+    if (holdsAllItNeeds(from, to)) {
+      result = select(b, values, from, to);
     } else {
       int64_t elements = 1;
       for (int64_t size : from.shape)
@@ -172,10 +171,54 @@ struct ConvertLayoutPattern : ReplayPattern<ConvertLayoutOp> {
     return success();
   }
 
-  /// True if every thread already holds what it needs.
-  static bool isRegisterMove(const LinearLayout &from, const LinearLayout &to) {
-    // A thread bit may lose its move only if registers provide both halves.
-    return from.lanes == to.lanes && from.warps == to.warps;
+  /// True if what a lane or warp bit of `from` moves, the same bit of `to`
+  /// moves: then every thread already holds the elements it needs.
+  static bool holdsAllItNeeds(const LinearLayout &from,
+                              const LinearLayout &to) {
+    auto kept = [](ArrayRef<Basis> before, ArrayRef<Basis> after) {
+      return llvm::all_of(llvm::zip(before, after), [](auto pair) {
+        auto [a, b] = pair;
+        return a.move == 0 || a == b;
+      });
+    };
+    return kept(from.lanes, to.lanes) && kept(from.warps, to.warps);
+  }
+
+  /// Picks registers, by the bits of lane and warp where `to` spreads what
+  /// `from` repeats.
+  static SmallVector<Value> select(ThreadBuilder &b, SmallVector<Value> values,
+                                   LinearLayout from, const LinearLayout &to) {
+    auto spread = [&](ArrayRef<Basis> before, ArrayRef<Basis> after,
+                      auto number) {
+      for (auto [bit, pair] : llvm::enumerate(llvm::zip(before, after))) {
+        auto [old, now] = pair;
+        if (old == now)
+          continue;
+        Value bits =
+            arith::AndIOp::create(b, number(), b.i32(1 << bit));
+        Value isSet =
+            arith::CmpIOp::create(b, arith::CmpIPredicate::ne, bits, b.i32(0));
+        LinearLayout next = from;
+        llvm::erase_if(next.registers,
+                       [&](const Basis &basis) { return basis == now; });
+        SmallVector<Value> halved;
+        for (int reg = 0; reg < next.numRegisters(); ++reg) {
+          SmallVector<int64_t> at = next.registerOffset(reg);
+          Value low = values[from.registerAt(at)];
+          at[now.dim] += now.move;
+          Value high = values[from.registerAt(at)];
+          halved.push_back(arith::SelectOp::create(b, isSet, high, low));
+        }
+        from = next;
+        values = halved;
+      }
+    };
+    spread(from.lanes, to.lanes, [&] { return b.lane(); });
+    spread(from.warps, to.warps, [&] { return b.warp(); });
+    SmallVector<Value> picked;
+    for (int reg = 0; reg < to.numRegisters(); ++reg)
+      picked.push_back(values[from.registerAt(to.registerOffset(reg))]);
+    return picked;
   }
 };
 

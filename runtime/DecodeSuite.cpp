@@ -1,0 +1,261 @@
+//===- DecodeSuite.cpp - Lists of decode kernels to check -----------------===//
+
+#include "runtime/DecodeSuite.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+
+namespace replayjit {
+
+using enum DataType;
+
+using P = DecodeProblem;
+
+/// What a case changes in the base problem, and its tuning, where that is not
+/// the one chosen for it.
+struct Variation {
+  const char *name;
+  void (*change)(P &);
+  DecodeTuning tuning = {0, 0, 0, 0};
+};
+
+/// Small, and with all that a batch can contain: rows at different ring phases,
+/// a null slot, forced flushes (two in a row, the first and the last step),
+/// space between rows and slots.
+static DecodeProblem baseProblem(Readout readout) {
+  DecodeProblem problem;
+  problem.spec.numKeyHeads = 2;
+  problem.spec.numValueHeads = 4;
+  problem.spec.headDimK = problem.spec.headDimV = 64;
+  problem.spec.ringDepth = 8;
+  problem.spec.readout = readout;
+  problem.slots = 7;
+  problem.rowSlots = {5, -1, 2, 0};
+  problem.forcedFlushes = {{0, 2}, {3, 0}, {4, 0}, {17, 3}, {39, 0}};
+  problem.staggered = true;
+  problem.rowPadding = problem.slotPadding = 8;
+  return problem;
+}
+
+static void setTypes(DecodeSpec &spec, DataType act, DataType out,
+                     DataType state, DataType ring) {
+  spec.actType = spec.gateType = act;
+  spec.outType = out;
+  spec.stateType = state;
+  spec.ringType = ring;
+}
+
+static void setSizes(DecodeSpec &spec, int heads, int valueHeads, int k, int v,
+                     int depth) {
+  spec.numKeyHeads = heads;
+  spec.numValueHeads = valueHeads;
+  spec.headDimK = k;
+  spec.headDimV = v;
+  spec.ringDepth = depth;
+}
+
+static void setUnaligned(P &p) {
+  p.spec.alignment = 0;
+  p.misaligned = true;
+  p.rowPadding = 3;
+  p.slotPadding = 5;
+}
+
+/// For both readouts.
+static constexpr Variation variations[] = {
+    {"base", [](P &) {}},
+    // Ring depths, and value heads per key head.
+    {"l1", [](P &p) { p.spec.ringDepth = 1; }},
+    {"l1-fp32",
+     [](P &p) {
+       setTypes(p.spec, F32, F32, F32, F32);
+       p.spec.ringDepth = 1;
+     }},
+    {"l4-r1", [](P &p) { setSizes(p.spec, 3, 3, 64, 64, 4); }},
+    {"l16-r3", [](P &p) { setSizes(p.spec, 1, 3, 64, 64, 16); }},
+    {"l5-r3", [](P &p) { setSizes(p.spec, 2, 6, 32, 32, 5); }},
+    // Types: activations, output, state, ring.
+    {"fp32", [](P &p) { setTypes(p.spec, F32, F32, F32, F32); }},
+    {"out-fp32", [](P &p) { setTypes(p.spec, BF16, F32, F32, F32); }},
+    {"fp16", [](P &p) { setTypes(p.spec, F16, F16, F16, F16); }},
+    {"fp16-ring-bf16", [](P &p) { setTypes(p.spec, F16, F32, F16, BF16); }},
+    {"bf16", [](P &p) { setTypes(p.spec, BF16, BF16, BF16, BF16); }},
+    {"bf16-ring-fp32", [](P &p) { setTypes(p.spec, F32, F16, BF16, F32); }},
+    {"ring-bf16", [](P &p) { setTypes(p.spec, BF16, BF16, F32, BF16); }},
+    {"ring-fp16", [](P &p) { setTypes(p.spec, F32, BF16, F32, F16); }},
+    {"gate-fp32",
+     [](P &p) {
+       p.spec.gateType = F32;
+       p.spec.paramType = BF16;
+     }},
+    // Shapes.
+    {"k64-v128", [](P &p) { setSizes(p.spec, 1, 2, 64, 128, 8); }},
+    {"k128-v64", [](P &p) { setSizes(p.spec, 1, 2, 128, 64, 8); }},
+    {"k96-v80", [](P &p) { setSizes(p.spec, 1, 2, 96, 80, 8); }},
+    {"k60-v60", [](P &p) { setSizes(p.spec, 2, 2, 60, 60, 8); }},
+    {"k128-v128", [](P &p) { setSizes(p.spec, 1, 2, 128, 128, 16); }},
+    // Memory and padding rows.
+    {"unaligned",
+     [](P &p) {
+       setSizes(p.spec, 2, 4, 60, 60, 8);
+       setUnaligned(p);
+     }},
+    {"unaligned-bf16",
+     [](P &p) {
+       setTypes(p.spec, BF16, BF16, BF16, BF16);
+       setUnaligned(p);
+     }},
+    {"int64",
+     [](P &p) {
+       p.spec.indexType = I64;
+       p.indexStride = 3;
+     }},
+    {"null-nonpositive",
+     [](P &p) {
+       p.spec.nullSlot = NullSlot::NonPositive;
+       p.rowSlots = {5, 0, 2, -3};
+     }},
+    {"padding-rows",
+     [](P &p) {
+       p.batch = 7;
+       p.rowSlots = {5, -1, 7, 2, -2147483647, 1, 3};
+       p.badCursors = {{5, 8}, {6, -1}};
+     }},
+    // Optional parts.
+    {"no-l2norm", [](P &p) { p.spec.qkL2Norm = false; }},
+    {"no-force-flush",
+     [](P &p) {
+       p.spec.hasForceFlush = false;
+       p.forcedFlushes = {};
+     }},
+    {"mixed-gates",
+     [](P &p) {
+       setTypes(p.spec, F32, F32, F32, F32);
+       p.mixedGates = true;
+     }},
+};
+
+static void withLargeHeads(P &p) { setSizes(p.spec, 1, 2, 128, 128, 8); }
+
+/// Tiles that the choice for a small batch does not make: blockV, blockK, warps
+/// and flush rows.
+static constexpr Variation outputOnlyTiles[] = {
+    {"tiles-64-64-w4-f8", [](P &) {}, {64, 64, 4, 8}},
+    {"tiles-16-32-w1-f1", [](P &) {}, {16, 32, 1, 1}},
+    {"tiles-32-16-w2-f2", [](P &) {}, {32, 16, 2, 2}},
+    {"tiles-128-128-w4-f4", withLargeHeads, {128, 128, 4, 4}},
+    {"tiles-64-128-w8-f4", withLargeHeads, {64, 128, 8, 4}},
+};
+static constexpr Variation rebuildTiles[] = {
+    {"tiles-64-32-w4", [](P &) {}, {64, 32, 4, 4}},
+    {"tiles-16-16-w1", [](P &) {}, {16, 16, 1, 4}},
+    {"tiles-64-64-w4-k128", withLargeHeads, {64, 64, 4, 4}},
+};
+
+static std::string_view prefixOf(Readout readout) {
+  return readout == Readout::OutputOnly ? "outonly-" : "rebuild-";
+}
+
+static void addEmulation(std::vector<DecodeCase> &cases) {
+  auto add = [&](Readout readout, const Variation &variation) {
+    DecodeCase added;
+    added.name = fmt::format("{}{}", prefixOf(readout), variation.name);
+    added.problem = baseProblem(readout);
+    variation.change(added.problem);
+    added.tuning = chooseTuning(added.problem.spec, added.problem.batch);
+    if (variation.tuning.blockV)
+      added.tuning = variation.tuning;
+    cases.push_back(std::move(added));
+  };
+  for (Readout readout : {Readout::OutputOnly, Readout::Rebuild})
+    for (const Variation &variation : variations)
+      add(readout, variation);
+  for (const Variation &variation : outputOnlyTiles)
+    add(Readout::OutputOnly, variation);
+  for (const Variation &variation : rebuildTiles)
+    add(Readout::Rebuild, variation);
+}
+
+/// The reference takes seconds a step where rows are many, but then each step
+/// meets every ring phase.
+static int stepsFor(int batch) {
+  return batch <= 4 ? 40 : batch <= 16 ? 20 : batch <= 64 ? 6 : 2;
+}
+
+static void addReal(std::vector<DecodeCase> &cases) {
+  auto add = [&](Readout readout, int valueHeads, int batch,
+                 const Variation &variation) {
+    DecodeCase added;
+    DecodeProblem &problem = added.problem;
+    setSizes(problem.spec, 16, valueHeads, 128, 128, 16);
+    problem.spec.readout = readout;
+    problem.batch = batch;
+    problem.slots = batch + 2;
+    problem.steps = stepsFor(batch);
+    problem.staggered = true;
+    variation.change(problem);
+    added.tuning = chooseTuning(problem.spec, batch);
+    added.name = fmt::format("{}h16-hv{}-b{}{}", prefixOf(readout), valueHeads,
+                             batch, variation.name);
+    cases.push_back(std::move(added));
+  };
+  const Variation plain = {"", [](DecodeProblem &) {}};
+  for (int valueHeads : {32, 48, 64}) {
+    for (int batch : {1, 4, 16, 64, 256})
+      add(Readout::OutputOnly, valueHeads, batch, plain);
+    for (int batch : {1, 64})
+      add(Readout::Rebuild, valueHeads, batch, plain);
+  }
+  const Variation types[] = {
+      {"-ring-bf16", [](DecodeProblem &p) { p.spec.ringType = BF16; }},
+      {"-bf16",
+       [](DecodeProblem &p) { setTypes(p.spec, BF16, BF16, BF16, BF16); }},
+      {"-fp16", [](DecodeProblem &p) { setTypes(p.spec, F16, F16, F16, F16); }},
+      {"-l1-fp32",
+       [](DecodeProblem &p) {
+         setTypes(p.spec, F32, F32, F32, F32);
+         p.spec.ringDepth = 1;
+       }},
+  };
+  for (const Variation &variation : types)
+    for (int batch : {4, 64})
+      add(Readout::OutputOnly, 32, batch, variation);
+}
+
+static std::vector<DecodeCase> smallSuite() {
+  std::vector<DecodeCase> all, chosen;
+  addEmulation(all);
+  for (DecodeCase &entry : all)
+    for (std::string_view name :
+         {"outonly-base", "outonly-l1-fp32", "outonly-k96-v80", "outonly-bf16",
+          "outonly-padding-rows", "rebuild-base", "rebuild-unaligned"})
+      if (entry.name == name) {
+        entry.problem.steps = 12;
+        std::erase_if(entry.problem.forcedFlushes,
+                      [](auto forced) { return forced.step >= 12; });
+        chosen.push_back(std::move(entry));
+        break;
+      }
+  return chosen;
+}
+
+Result<std::vector<DecodeCase>> decodeSuite(const std::string &suite) {
+  std::vector<DecodeCase> cases;
+  if (suite == "small")
+    return smallSuite();
+  if (suite == "emulation" || suite == "gpu")
+    addEmulation(cases);
+  if (suite == "real" || suite == "gpu")
+    addReal(cases);
+  if (cases.empty())
+    return Status::invalid(
+        fmt::format("suite: '{}' is unknown; allowed are small, emulation, "
+                    "real, gpu",
+                    suite));
+  return cases;
+}
+
+} // namespace replayjit

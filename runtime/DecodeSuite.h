@@ -1,0 +1,28 @@
+//===- DecodeSuite.h - Lists of decode kernels to check ---------*- C++ -*-===//
+#ifndef REPLAYJIT_RUNTIME_DECODESUITE_H
+#define REPLAYJIT_RUNTIME_DECODESUITE_H
+
+#include "runtime/DecodeCheck.h"
+
+#include <string>
+#include <vector>
+
+namespace replayjit {
+
+/// A kernel and the run that checks it.
+struct DecodeCase {
+  std::string name; ///< Unique in a suite: readout, then what is special.
+  DecodeProblem problem;
+  DecodeTuning tuning;
+};
+
+/// The list named `suite`:
+///   small      a few cases of `emulation`, with few steps: seconds
+///   emulation  every choice a spec offers, both readouts, on small shapes
+///   real       the shapes of shipped models at batch sizes 1 to 256
+///   gpu        emulation and real
+Result<std::vector<DecodeCase>> decodeSuite(const std::string &suite);
+
+} // namespace replayjit
+
+#endif

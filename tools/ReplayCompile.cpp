@@ -1,0 +1,394 @@
+//===- ReplayCompile.cpp - A spec in, any stage out -----------------------===//
+
+#include "tools/Json.h"
+#include "tools/Progress.h"
+#include "tools/SpecOptions.h"
+#include "tools/Tools.h"
+
+#include "kernels/Decode/DecodeBuilder.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+using namespace replayjit;
+
+namespace {
+
+/// What --emit can ask for: how far to compile, and which file of the stage
+/// observer it is (none: made from the result).
+struct Artifact {
+  const char *name;
+  Stage last;
+  const char *file;
+};
+constexpr Artifact artifacts[] = {
+    {"replay", Stage::Tiles, "replay.mlir"},
+    {"layouts", Stage::Tiles, "tiles.mlir"},
+    {"thread", Stage::ThreadProgram, "thread.mlir"},
+    {"nvvm", Stage::LLVMDialect, "nvvm.mlir"},
+    {"llvm", Stage::LLVMIR, "optimized.ll"},
+    {"ptx", Stage::PTX, nullptr},
+    {"cubin", Stage::Cubin, nullptr},
+    {"sass", Stage::Cubin, nullptr},
+    {"json", Stage::Cubin, nullptr},
+};
+
+struct Options {
+  SpecOptions kernel;
+  std::string emit, output, dumpDirectory, outDirectory, assembler = "any";
+  int timing = 0; ///< Runs to time.
+  bool summary = false, failOnSpill = false;
+
+  void addTo(CLI::App &app);
+
+  /// Something other than the artifact is wanted.
+  bool reports() const {
+    return timing || summary || failOnSpill || !outDirectory.empty() ||
+           !dumpDirectory.empty();
+  }
+  /// What to write; null if only reports are wanted.
+  const Artifact *artifact() const;
+  Stage lastStage() const;
+  bool writesToStdout() const { return output.empty() || output == "-"; }
+};
+
+} // namespace
+
+void Options::addTo(CLI::App &app) {
+  std::vector<std::string> names;
+  for (const Artifact &artifact : artifacts)
+    names.push_back(artifact.name);
+  const char *const group = "Output";
+  app.add_option("--emit", emit,
+                 "What to write; default: ptx, or nothing if one of the "
+                 "reports below is asked for")
+      ->check(CLI::IsMember(names))
+      ->group(group);
+  app.add_option("-o,--output", output, "Where to; default: stdout")
+      ->group(group);
+  app.add_option("--out-dir", outDirectory,
+                 "Write NAME.cubin, NAME.ptx and NAME.json there")
+      ->group(group);
+  app.add_option("--dump-stages", dumpDirectory, "Write every stage there")
+      ->group(group);
+  app.add_flag("--timing", timing,
+               "Time each stage; --timing=N repeats N times in one process and "
+               "adds the median")
+      ->group(group);
+  app.add_flag("--summary", summary, "Print what the kernel uses")
+      ->group(group);
+  app.add_flag("--fail-on-spill", failOnSpill,
+               "Fail if the kernel spills registers or needs a stack")
+      ->group(group);
+  app.add_option("--assembler", assembler, "Which assembler makes the cubin")
+      ->check(CLI::IsMember({"any", "nvjitlink", "ptxas"}))
+      ->group(group);
+  kernel.addTo(app);
+}
+
+const Artifact *Options::artifact() const {
+  if (emit.empty() && output.empty() && reports())
+    return nullptr;
+  const std::string name = emit.empty() ? "ptx" : emit;
+  return std::find_if(std::begin(artifacts), std::end(artifacts),
+                      [&](const Artifact &a) { return a.name == name; });
+}
+
+Stage Options::lastStage() const {
+  if (failOnSpill || !outDirectory.empty())
+    return Stage::Cubin;
+  if (const Artifact *wanted = artifact())
+    return wanted->last;
+  return timing || summary ? Stage::Cubin : Stage::PTX;
+}
+
+static Status writeFile(const std::string &path, std::string_view bytes) {
+  std::ofstream stream(path, std::ios::binary);
+  stream.write(bytes.data(), bytes.size());
+  stream.close();
+  if (stream)
+    return Status::ok();
+  return Status::error(StatusCode::NotFound,
+                       fmt::format("output: cannot write '{}'", path));
+}
+
+static std::string_view bytesOf(const std::vector<char> &bytes) {
+  return {bytes.data(), bytes.size()};
+}
+
+//===----------------------------------------------------------------------===//
+// Reports
+//===----------------------------------------------------------------------===//
+
+/// A table of the runs' stages in the order they ran, with the totals.
+static std::string timingTable(const std::vector<std::vector<StageTime>> &runs,
+                               double startUp) {
+  std::vector<std::string> stages;
+  std::map<std::string, std::vector<double>> times; ///< Of each run.
+  for (const std::vector<StageTime> &run : runs) {
+    double total = 0;
+    auto add = [&](const std::string &stage, double milliseconds) {
+      if (!times.contains(stage))
+        stages.push_back(stage);
+      times[stage].push_back(milliseconds);
+    };
+    for (const StageTime &time : run) {
+      add(time.stage, time.milliseconds);
+      total += time.milliseconds;
+      if (time.stage == "emit PTX")
+        add("= spec to PTX", total);
+      if (time.stage == "assemble")
+        add("= spec to cubin", total);
+    }
+  }
+  std::string text = fmt::format("{:<18}{:>10}", "stage", "first, ms");
+  if (runs.size() > 1)
+    text += fmt::format("  median of the other {}", runs.size() - 1);
+  text += fmt::format("\n{:<18}{:>10.2f}\n", "start-up", startUp);
+  for (const std::string &stage : stages) {
+    std::vector<double> later = times[stage];
+    text += fmt::format("{:<18}{:>10.2f}", stage, later.front());
+    later.erase(later.begin());
+    if (!later.empty()) {
+      auto middle = later.begin() + later.size() / 2;
+      std::nth_element(later.begin(), middle, later.end());
+      text += fmt::format("{:>12.2f}", *middle);
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+static std::string summaryTable(const CompiledKernel &kernel) {
+  auto number = [](int value, const char *unit = "") {
+    return value < 0 ? std::string("unknown")
+                     : fmt::format("{}{}", value, unit);
+  };
+  const ResourceUsage &usage = kernel.resources;
+  const LaunchConfig &launch = kernel.launch;
+  const std::pair<const char *, std::string> lines[] = {
+      {"name", kernel.name},
+      {"target", kernel.target.chip},
+      {"blocks per row", number(launch.blocksPerRow)},
+      {"threads", number(launch.threads)},
+      {"registers", number(usage.registers)},
+      {"spills", number(usage.spillStoreBytes, " bytes stored, ") +
+                     number(usage.spillLoadBytes, " loaded")},
+      {"stack", number(usage.stackBytes, " bytes")},
+      {"shared", number(launch.sharedBytes, " bytes dynamic, ") +
+                     number(usage.staticSharedBytes, " static")},
+      {"PTX", number(kernel.ptx.size(), " bytes")},
+      {"cubin", number(kernel.cubin.size(), " bytes")},
+      {"assembler", kernel.assembler.empty() ? "none" : kernel.assembler},
+  };
+  std::string text;
+  for (const auto &[name, value] : lines)
+    text += fmt::format("{:<16}{}\n", name, value);
+  return text;
+}
+
+static Status checkSpills(const CompiledKernel &kernel) {
+  const ResourceUsage &usage = kernel.resources;
+  if (usage.spillStoreBytes < 0 || usage.spillLoadBytes < 0 ||
+      usage.stackBytes < 0)
+    return Status::error(StatusCode::Unsupported,
+                         fmt::format("fail-on-spill: {} did not report the "
+                                     "spills of {}",
+                                     kernel.assembler, kernel.name));
+  if (usage.spillStoreBytes + usage.spillLoadBytes + usage.stackBytes == 0)
+    return Status::ok();
+  return Status::error(
+      StatusCode::AssembleFailed,
+      fmt::format("fail-on-spill: {} spills {} bytes stored and {} loaded, "
+                  "with {} bytes of stack; none are allowed",
+                  kernel.name, usage.spillStoreBytes, usage.spillLoadBytes,
+                  usage.stackBytes));
+}
+
+//===----------------------------------------------------------------------===//
+// The tool
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+class Run {
+public:
+  explicit Run(const Options &options) : options(options) {}
+  Status operator()();
+
+private:
+  Status setUp();
+  Result<CompiledKernel> compile(StageObserver observer);
+  Status timeStages();
+  Status writeArtifact(const Artifact &artifact);
+  Status writeDirectory();
+  /// Reports share stdout only with reports.
+  FILE *reportStream() const {
+    return options.artifact() && options.writesToStdout() ? stderr : stdout;
+  }
+
+  const Options &options;
+  DecodeSpec spec;
+  DecodeTuning tuning;
+  Target target;
+  CompileOptions compileOptions;
+  StageClock startUp;
+  Compiler compiler;
+  CompiledKernel kernel;
+  std::map<std::string, std::string> stageTexts; ///< Of those to be written.
+};
+
+} // namespace
+
+Status Run::setUp() {
+  startUp.mark("start-up");
+  Result<DecodeSpec> given = options.kernel.spec();
+  if (!given)
+    return given.status();
+  spec = *given;
+  tuning = options.kernel.tuning(spec, /*rows=*/0);
+  Result<std::optional<Target>> chip = options.kernel.target();
+  if (!chip)
+    return chip.status();
+  target = chip->value_or(Target());
+  compileOptions.last = options.lastStage();
+  compileOptions.assemble = AssembleOptions::fromEnvironment();
+  using Preference = AssembleOptions::Preference;
+  if (options.assembler == "ptxas")
+    compileOptions.assemble.preference = Preference::Ptxas;
+  if (options.assembler == "nvjitlink")
+    compileOptions.assemble.preference = Preference::NvJitLink;
+  return Status::ok();
+}
+
+Result<CompiledKernel> Run::compile(StageObserver observer) {
+  CompileOptions all = compileOptions;
+  all.observer = std::move(observer);
+  return compileDecode(compiler, spec, tuning, target, all);
+}
+
+Status Run::timeStages() {
+  std::vector<std::vector<StageTime>> runs;
+  Progress progress(options.timing);
+  for (int run = 0; run < options.timing; ++run) {
+    // Unobserved: printing the stages would count.
+    Result<CompiledKernel> result = compile({});
+    if (!result)
+      return result.status();
+    runs.push_back(result->stages);
+    progress.update(run + 1, "compiling");
+  }
+  std::string table = timingTable(runs, startUp.times[0].milliseconds);
+  std::fputs(table.c_str(), reportStream());
+  return Status::ok();
+}
+
+Status Run::writeArtifact(const Artifact &artifact) {
+  const std::string name = artifact.name;
+  std::string text;
+  std::string_view bytes;
+  if (artifact.file) {
+    bytes = stageTexts[artifact.file];
+  } else if (name == "ptx") {
+    bytes = kernel.ptx;
+  } else if (name == "cubin") {
+    if (options.writesToStdout() && isatty(STDOUT_FILENO))
+      return Status::invalid(
+          "emit: a cubin is no text for a terminal; name a file with -o");
+    bytes = bytesOf(kernel.cubin);
+  } else if (name == "sass") {
+    Result<std::string> sass =
+        disassemble(kernel.cubin, compileOptions.assemble);
+    if (!sass)
+      return sass.status();
+    bytes = text = std::move(*sass);
+  } else {
+    bytes = text = toJson(kernel, spec, tuning);
+  }
+  if (!options.writesToStdout())
+    return writeFile(options.output, bytes);
+  bool written =
+      std::fwrite(bytes.data(), 1, bytes.size(), stdout) == bytes.size();
+  if (std::fflush(stdout) != 0 || !written)
+    return Status::error(StatusCode::NotFound,
+                         "output: cannot write to stdout");
+  return Status::ok();
+}
+
+Status Run::writeDirectory() {
+  const std::filesystem::path base =
+      std::filesystem::path(options.outDirectory) / kernel.name;
+  std::error_code code;
+  std::filesystem::create_directories(options.outDirectory, code);
+  if (code)
+    return Status::error(StatusCode::NotFound,
+                         fmt::format("out-dir: cannot create '{}' ({})",
+                                     options.outDirectory, code.message()));
+  const std::string json = toJson(kernel, spec, tuning);
+  for (auto [suffix, bytes] : {std::pair<const char *, std::string_view>{
+                                   ".cubin", bytesOf(kernel.cubin)},
+                               {".ptx", kernel.ptx},
+                               {".json", json}})
+    if (Status status = writeFile(base.string() + suffix, bytes); !status)
+      return status;
+  return Status::ok();
+}
+
+Status Run::operator()() {
+  if (Status status = setUp(); !status)
+    return status;
+  if (options.timing)
+    if (Status status = timeStages(); !status)
+      return status;
+
+  const Artifact *artifact = options.artifact();
+  std::string dumpError;
+  StageObserver dump;
+  if (!options.dumpDirectory.empty())
+    dump = dumpStagesTo(options.dumpDirectory, kernelName(spec, tuning),
+                        &dumpError);
+  StageObserver observer;
+  if (dump || (artifact && artifact->file))
+    observer = [&](const std::string &file, const std::string &text) {
+      if (dump)
+        dump(file, text);
+      if (artifact && artifact->file == file)
+        stageTexts[file] = text;
+    };
+  Result<CompiledKernel> result = compile(observer);
+  if (!result)
+    return result.status();
+  kernel = std::move(*result);
+  if (!dumpError.empty())
+    return Status::error(StatusCode::NotFound, dumpError);
+
+  if (options.summary)
+    std::fputs(summaryTable(kernel).c_str(), reportStream());
+  if (artifact)
+    if (Status status = writeArtifact(*artifact); !status)
+      return status;
+  if (!options.outDirectory.empty())
+    if (Status status = writeDirectory(); !status)
+      return status;
+  return options.failOnSpill ? checkSpills(kernel) : Status::ok();
+}
+
+int replayjit::replayCompile(int argc, char **argv) {
+  CLI::App app("Compiles a Gated DeltaNet decode kernel and writes the stage "
+               "asked for.",
+               "replay-compile");
+  Options options;
+  options.addTo(app);
+  if (std::optional<int> status = parse(app, argc, argv))
+    return *status;
+  if (options.timing < 0)
+    return fail("timing: a negative count is not allowed", exitUsage);
+  Status status = Run(options)();
+  std::fflush(stdout);
+  return status ? 0 : fail(status.message);
+}
