@@ -7,16 +7,18 @@ target_include_directories(replayjit_options SYSTEM INTERFACE
   ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
 target_compile_definitions(replayjit_options INTERFACE ${LLVM_DEFINITIONS})
 target_compile_options(replayjit_options INTERFACE
-  -fno-exceptions -Wall -Wextra -Wno-unused-parameter -fvisibility=hidden
+  -Wall -Wextra -Wno-unused-parameter -fvisibility=hidden
   -fvisibility-inlines-hidden -ffunction-sections -fdata-sections)
 target_link_options(replayjit_options INTERFACE
-  -fuse-ld=lld -Wl,--gc-sections -static-libstdc++ -static-libgcc)
+  -fuse-ld=lld -B${LLVM_TOOLS_BINARY_DIR} -Wl,--gc-sections -static-libstdc++ -static-libgcc)
 
 # replayjit_library(NAME SOURCES... LINK libs...): one folder, one static library.
 function(replayjit_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK;DEPENDS" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
   target_link_libraries(${name} PUBLIC replayjit_options ${ARG_LINK})
+  # Libraries neither throw nor catch; tools and tests use libraries that do.
+  target_compile_options(${name} PRIVATE -fno-exceptions)
   if(ARG_DEPENDS)
     add_dependencies(${name} ${ARG_DEPENDS})
   endif()

@@ -98,6 +98,18 @@ def Replay_ProgramIdOp : Replay_Op<"program_id", [Pure]> {
   let assemblyFormat = "$axis attr-dict";
 }
 
+def Replay_NumProgramsOp : Replay_Op<"num_programs", [Pure]> {
+  let summary = "The number of blocks along an axis of the grid";
+  let description = [{
+    ```mlir
+    %n = replay.num_programs x
+    ```
+  }];
+  let arguments = (ins Replay_AxisAttr:$axis);
+  let results = (outs I32:$result);
+  let assemblyFormat = "$axis attr-dict";
+}
+
 //===----------------------------------------------------------------------===//
 // Replay level
 //===----------------------------------------------------------------------===//

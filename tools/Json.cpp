@@ -43,7 +43,7 @@ static Json tuningToJson(const DecodeTuning &tuning) {
   };
 }
 
-static const char *toString(KernelParam::Kind kind) {
+static const char *kindName(KernelParam::Kind kind) {
   switch (kind) {
   case KernelParam::Kind::Pointer:
     return "pointer";
@@ -63,7 +63,7 @@ std::string replayjit::toJson(const CompiledKernel &kernel,
   Json params = Json::array();
   for (const KernelParam &param : kernel.signature.params)
     params.push_back({{"name", param.name},
-                      {"kind", toString(param.kind)},
+                      {"kind", kindName(param.kind)},
                       {"offset", param.offset}});
   const ResourceUsage &usage = kernel.resources;
   Json record = {

@@ -32,7 +32,7 @@ replayjit::createTargetMachine(const Target &target) {
   std::unique_ptr<llvm::TargetMachine> machine(backend->createTargetMachine(
       triple, target.chip, fmt::format("+ptx{}", target.ptxVersion),
       llvm::TargetOptions(), std::nullopt, std::nullopt,
-      llvm::CodeGenOptLevel::Aggressive));
+      llvm::CodeGenOptLevel::Default));
   return machine;
 }
 

@@ -13,7 +13,7 @@ namespace replayjit {
 Result<std::unique_ptr<llvm::TargetMachine>> createTargetMachine(
     const Target &target);
 
-/// Optimizes for `machine` (O3) and sets the module's triple and data layout.
+/// Optimizes for `machine` and sets the module's triple and data layout.
 void optimizeLLVM(llvm::Module &module, llvm::TargetMachine &machine);
 
 /// PTX text of an optimized module.

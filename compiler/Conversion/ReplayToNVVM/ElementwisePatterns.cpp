@@ -161,26 +161,32 @@ struct SlicePattern : ReplayPattern<SliceOp> {
   }
 };
 
-struct ProgramIdPattern : ReplayPattern<ProgramIdOp> {
-  using ReplayPattern::ReplayPattern;
+/// A register per axis: X, Y and Z are the operations to read it.
+template <typename Op, typename X, typename Y, typename Z>
+struct GridPattern : ReplayPattern<Op> {
+  using ReplayPattern<Op>::ReplayPattern;
   LogicalResult
-  matchAndRewrite(ProgramIdOp op, OpAdaptor,
+  matchAndRewrite(Op op, typename Op::Adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     Type type = rewriter.getI32Type();
     switch (op.getAxis()) {
     case Axis::X:
-      rewriter.replaceOpWithNewOp<NVVM::BlockIdXOp>(op, type);
+      rewriter.replaceOpWithNewOp<X>(op, type);
       break;
     case Axis::Y:
-      rewriter.replaceOpWithNewOp<NVVM::BlockIdYOp>(op, type);
+      rewriter.replaceOpWithNewOp<Y>(op, type);
       break;
     case Axis::Z:
-      rewriter.replaceOpWithNewOp<NVVM::BlockIdZOp>(op, type);
+      rewriter.replaceOpWithNewOp<Z>(op, type);
       break;
     }
     return success();
   }
 };
+using ProgramIdPattern = GridPattern<ProgramIdOp, NVVM::BlockIdXOp,
+                                     NVVM::BlockIdYOp, NVVM::BlockIdZOp>;
+using NumProgramsPattern = GridPattern<NumProgramsOp, NVVM::GridDimXOp,
+                                       NVVM::GridDimYOp, NVVM::GridDimZOp>;
 
 } // namespace
 
@@ -190,5 +196,5 @@ void replayjit::populateElementwisePatterns(Patterns &patterns,
   patterns.add<ElementwisePattern>(converter, patterns.getContext());
   patterns.add<ConstantPattern, SplatPattern, IotaPattern, ExpandPattern,
                BroadcastPattern, TransposePattern, SlicePattern,
-               ProgramIdPattern>(converter, patterns.getContext(), kernel);
+               ProgramIdPattern, NumProgramsPattern>(converter, patterns.getContext(), kernel);
 }

@@ -1,0 +1,231 @@
+//===- ReplayRun.cpp - Kernels on a device, against fp64 ------------------===//
+
+#include "tools/LaunchTimer.h"
+#include "tools/Progress.h"
+#include "tools/RunOptions.h"
+#include "tools/Tools.h"
+
+#include "kernels/Decode/DecodeBuilder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+using namespace replayjit;
+
+namespace {
+
+/// One line of the table, and what is to be said below it.
+struct Row {
+  bool passed = false;
+  std::string line, note;
+  bool deviceLost = false; ///< Nothing more can run on this device.
+};
+
+} // namespace
+
+static Result<host::LaneOrder> parseLaneOrder(const std::string &text) {
+  if (text == "forward")
+    return host::LaneOrder::forward();
+  if (text == "reverse")
+    return host::LaneOrder::reverse();
+  uint32_t seed = 1;
+  if (text == "shuffled" || (text.starts_with("shuffled:") &&
+                             CLI::detail::lexical_cast(text.substr(9), seed)))
+    return host::LaneOrder::shuffled(seed);
+  return Status::invalid(
+      fmt::format("lane-order: '{}' is not allowed; allowed are forward, "
+                  "reverse, shuffled and shuffled:SEED",
+                  text));
+}
+
+/// The device asked for. If none was, the choice is printed with its reason.
+static Result<std::unique_ptr<Device>> makeDevice(const RunOptions &options,
+                                                  const Target &target) {
+  Result<host::LaneOrder> order = parseLaneOrder(options.laneOrder);
+  if (!order)
+    return order.status();
+  std::string reason = "as asked";
+  if (options.device != "cpu") {
+    auto gpu = createCudaDevice(options.ordinal);
+    if (gpu)
+      fmt::print("device: GPU {}, {}, {} SMs, {} ({})\n", options.ordinal,
+                 (*gpu)->description(), (*gpu)->multiprocessors(),
+                 (*gpu)->target().chip,
+                 options.device.empty() ? "there is one" : "as asked");
+    if (gpu || options.device == "gpu")
+      return gpu;
+    reason = gpu.status().message;
+  }
+  fmt::print("device: CPU, emulating {} ({})\n", target.chip, reason);
+  return createEmulationDevice(target, *order);
+}
+
+//===----------------------------------------------------------------------===//
+// A case
+//===----------------------------------------------------------------------===//
+
+static std::string flagsOf(const CheckReport &report) {
+  std::string broken;
+  auto add = [&](bool holds, const char *name) {
+    if (!holds)
+      broken += (broken.empty() ? "" : ",") + std::string(name);
+  };
+  add(report.unusedSlotsIntact, "unused-slots");
+  add(report.outputsAllWritten, "unwritten-out");
+  add(report.paddingRowsZero, "padding-rows");
+  add(report.unreadRowsUntouched, "other-rows");
+  add(report.checkpointsIntact, "checkpoints");
+  add(report.inputsIntact, "inputs");
+  return broken.empty() ? "ok" : broken;
+}
+
+static std::string header(int nameWidth) {
+  return fmt::format("{:<{}} {:<6} {:>5} {:>8} {:>8} {:>8} {:<7} {:>9} {}\n",
+                     "name", nameWidth, "device", "steps", "output", "state",
+                     "ring", "flags", "us/launch", "verdict");
+}
+
+namespace {
+
+class Runner {
+public:
+  Runner(const RunOptions &options, Device &device, Target target)
+      : options(options), device(device), target(std::move(target)) {
+    compileOptions.assemble = AssembleOptions::fromEnvironment();
+    compileOptions.last = options.assemble ? Stage::Cubin : Stage::PTX;
+  }
+
+  Row run(const DecodeCase &entry, int nameWidth, const ProgressFn &progress);
+
+private:
+  const RunOptions &options;
+  Device &device;
+  Target target;
+  CompileOptions compileOptions;
+  Compiler compiler;
+};
+
+} // namespace
+
+Row Runner::run(const DecodeCase &entry, int nameWidth,
+                const ProgressFn &progress) {
+  const DecodeSpec &spec = entry.problem.spec;
+  Row row;
+  auto finish = [&](const std::string &cells) {
+    row.line = fmt::format("{:<{}} {:<6} {} {}\n", entry.name, nameWidth,
+                           device.isEmulation() ? "cpu" : "gpu", cells,
+                           row.passed ? "PASS" : "FAIL");
+    return row;
+  };
+  auto failed = [&](const Status &status) {
+    row.note = status.message;
+    row.deviceLost = status.code == StatusCode::DriverError;
+    return finish(fmt::format("{:>5} {:>8} {:>8} {:>8} {:<7} {:>9}",
+                              entry.problem.steps, "-", "-", "-", "-", "-"));
+  };
+
+  Result<CompiledKernel> kernel =
+      compileDecode(compiler, spec, entry.tuning, target, compileOptions,
+                    /*forHost=*/device.isEmulation());
+  if (!kernel)
+    return failed(kernel.status());
+  Result<std::unique_ptr<LoadedKernel>> loaded = device.load(*kernel);
+  if (!loaded)
+    return failed(loaded.status());
+  Result<CheckReport> report =
+      checkDecode(device, **loaded, kernel->launch, entry.problem, progress);
+  if (!report)
+    return failed(report.status());
+  row.passed = withinTolerance(*report, spec, &row.note);
+
+  std::string time = "-";
+  // A kernel that computes wrongly is not timed.
+  if (row.passed && !device.isEmulation() && !options.noTiming &&
+      entry.problem.batch > 0) {
+    Result<LaunchTime> timed =
+        timeLaunch(device, **loaded, kernel->launch, spec, entry.problem.batch);
+    if (timed)
+      time = fmt::format("{:.2f}{}", timed->microseconds,
+                         timed->coldL2 ? "" : "*");
+    else
+      row.note = "not timed: " + timed.status().message;
+  }
+  return finish(fmt::format("{:>5} {:>8.1e} {:>8.1e} {:>8.1e} {:<7} {:>9}",
+                            entry.problem.steps, report->outError,
+                            report->stateError, report->ringError,
+                            flagsOf(*report), time));
+}
+
+//===----------------------------------------------------------------------===//
+// The tool
+//===----------------------------------------------------------------------===//
+
+static int runAll(Runner &runner, const std::vector<DecodeCase> &cases) {
+  size_t nameWidth = 4;
+  double total = 0, done = 0;
+  for (const DecodeCase &entry : cases) {
+    nameWidth = std::max(nameWidth, entry.name.size());
+    total += entry.problem.steps;
+  }
+  std::string notes;
+  int passed = 0, failed = 0;
+  {
+    Progress progress(total);
+    progress.print(header(nameWidth));
+    for (const DecodeCase &entry : cases) {
+      progress.update(done, entry.name);
+      Row row = runner.run(entry, nameWidth, [&](int steps, int all) {
+        progress.update(done + steps, fmt::format("{}, step {} of {}",
+                                                  entry.name, steps, all));
+      });
+      done += entry.problem.steps;
+      progress.print(row.line);
+      if (!row.note.empty())
+        notes += fmt::format("{}: {}\n", entry.name, row.note);
+      ++(row.passed ? passed : failed);
+      if (row.deviceLost)
+        break;
+    }
+  }
+  int notRun = int(cases.size()) - passed - failed;
+  if (!notes.empty())
+    fmt::print("\n{}", notes);
+  fmt::print("\n{} passed, {} failed", passed, failed);
+  if (notRun)
+    fmt::print(", {} not run since the device failed", notRun);
+  fmt::print("\n");
+  return failed ? exitFailure : 0;
+}
+
+int replayjit::replayRun(int argc, char **argv) {
+  CLI::App app("Steps Gated DeltaNet decode kernels on random inputs on a GPU "
+               "or in the host\nemulation and compares outputs, states and "
+               "rings with an fp64 recurrence.\nErrors are relative; times are "
+               "of launches whose states are not in the L2\n(* marks those "
+               "that may be).",
+               "replay-run");
+  RunOptions options;
+  options.addTo(app);
+  if (std::optional<int> status = parse(app, argc, argv))
+    return *status;
+  if (options.list) {
+    auto listed = options.cases(132);
+    if (!listed)
+      return fail(listed.status().message);
+    for (const DecodeCase &entry : *listed)
+      fmt::print("{}\n", entry.name);
+    return 0;
+  }
+  Result<std::optional<Target>> chip = options.kernel.target();
+  if (!chip)
+    return fail(chip.status().message);
+  auto device = makeDevice(options, chip->value_or(Target()));
+  if (!device)
+    return fail(device.status().message);
+  auto cases = options.cases((*device)->multiprocessors());
+  if (!cases)
+    return fail(cases.status().message);
+  Runner runner(options, **device, chip->value_or((*device)->target()));
+  return runAll(runner, *cases);
+}

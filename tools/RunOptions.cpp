@@ -1,0 +1,127 @@
+//===- RunOptions.cpp - Flags that say what to run ------------------------===//
+
+#include "tools/RunOptions.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+using namespace replayjit;
+
+void RunOptions::addTo(CLI::App &app) {
+  const char *where = "Device";
+  app.add_option("--device", device,
+                 "gpu, or cpu for the host emulation; default: gpu if there is "
+                 "one")
+      ->check(CLI::IsMember({"gpu", "cpu"}))
+      ->group(where);
+  app.add_option("--gpu", ordinal, "Which GPU")->group(where);
+  app.add_option("--lane-order", laneOrder,
+                 "In which order the emulation runs lanes, warps and blocks: "
+                 "forward, reverse, shuffled or shuffled:SEED")
+      ->group(where);
+  app.add_flag("--no-timing", noTiming, "Do not time launches on a GPU")
+      ->group(where);
+  app.add_flag("--assemble", assemble,
+               "Make the cubin with nvJitLink or ptxas, not with the driver")
+      ->group(where);
+
+  const char *many = "Suites";
+  CLI::Option *chosen =
+      app.add_option(
+             "--suite", suite,
+             "A list of kernels instead of one: small, emulation, real or "
+             "gpu (emulation and real)")
+          ->group(many);
+  app.add_option("--filter", filter, "Only those whose name contains this")
+      ->needs(chosen)
+      ->group(many);
+  app.add_flag("--list", list, "Print the names and stop")->group(many);
+
+  const char *run = "Run";
+  app.add_option("--batch", problem.batch, "Rows of a launch")
+      ->check(CLI::Range(0, 65536))
+      ->group(run);
+  app.add_option("--slots", slots, "State slots; default: twice the rows")
+      ->check(CLI::Range(0, 1 << 20))
+      ->group(run);
+  app.add_option("--steps", problem.steps, "Tokens of each row")->group(run);
+  app.add_option("--seed", problem.seed, "Of all that is random")->group(run);
+  app.add_option("--null-rows", paddingRows,
+                 "How many of the rows have no slot, in turn a null slot and "
+                 "one past the end")
+      ->check(CLI::NonNegativeNumber)
+      ->group(run);
+  app.add_option(
+         "--force-every", forceEvery,
+         "Force a flush of row r at every Nth step, the (N-1-r)th first")
+      ->check(CLI::NonNegativeNumber)
+      ->group(run);
+  app.add_flag("--staggered", problem.staggered,
+               "Start rows at different ring phases")
+      ->group(run);
+  app.add_flag("--mixed-gates", problem.mixedGates,
+               "Early gates of a ring are 100 times the late ones")
+      ->group(run);
+  app.add_option("--row-padding", problem.rowPadding,
+                 "Elements between two batch rows")
+      ->group(run);
+  app.add_option("--slot-padding", problem.slotPadding,
+                 "Elements between two slots")
+      ->group(run);
+  app.add_option("--index-stride", problem.indexStride, "Of state_indices")
+      ->group(run);
+  app.add_flag("--misaligned", problem.misaligned,
+               "Move every pointer by one element; needs --alignment 0")
+      ->group(run);
+  kernel.addTo(app);
+}
+
+DecodeProblem RunOptions::problemFor(const DecodeSpec &spec) const {
+  DecodeProblem result = problem;
+  result.spec = spec;
+  result.slots = slots ? slots : std::max(8, 2 * problem.batch);
+  // Padding rows lie between live ones, which keep the slots from the end down.
+  const bool zeroIsNull = spec.nullSlot == NullSlot::NonPositive;
+  for (int row = 0, padding = 0; paddingRows && row < result.batch; ++row) {
+    bool isPadding =
+        padding < paddingRows &&
+        (row % 2 == 1 || result.batch - row <= paddingRows - padding);
+    int64_t nullSlot = padding % 2 ? result.slots : zeroIsNull ? 0 : -1;
+    result.rowSlots.push_back(isPadding ? nullSlot : result.slots - 1 - row);
+    padding += isPadding;
+  }
+  for (int step = 0; forceEvery && step < result.steps; ++step)
+    for (int row = 0; row < result.batch; ++row)
+      if ((step + row) % forceEvery == forceEvery - 1)
+        result.forcedFlushes.push_back({step, row});
+  return result;
+}
+
+Result<std::vector<DecodeCase>> RunOptions::cases(int multiprocessors) const {
+  if (suite.empty()) {
+    Result<DecodeSpec> spec = kernel.spec();
+    if (!spec)
+      return spec.status();
+    DecodeCase one;
+    one.problem = problemFor(*spec);
+    one.tuning = kernel.tuning(*spec, problem.batch, multiprocessors);
+    one.name = fmt::format("{}-h{}-hv{}-k{}-v{}-l{}",
+                           spec->readout == Readout::OutputOnly ? "outonly"
+                                                                : "rebuild",
+                           spec->numKeyHeads, spec->numValueHeads,
+                           spec->headDimK, spec->headDimV, spec->ringDepth);
+    return std::vector<DecodeCase>{one};
+  }
+  Result<std::vector<DecodeCase>> all = decodeSuite(suite);
+  if (!all)
+    return all;
+  std::erase_if(*all, [&](const DecodeCase &entry) {
+    return entry.name.find(filter) == std::string::npos;
+  });
+  if (all->empty())
+    return Status::invalid(
+        fmt::format("filter: no name of suite '{}' contains '{}'; see --list",
+                    suite, filter));
+  return all;
+}

@@ -1,0 +1,32 @@
+//===- RunOptions.h - Flags that say what to run ----------------*- C++ -*-===//
+#ifndef REPLAYJIT_TOOLS_RUNOPTIONS_H
+#define REPLAYJIT_TOOLS_RUNOPTIONS_H
+
+#include "runtime/DecodeSuite.h"
+#include "tools/SpecOptions.h"
+
+#include <string>
+#include <vector>
+
+namespace replayjit {
+
+/// The flags of replay-run.
+struct RunOptions {
+  SpecOptions kernel;
+  std::string device, laneOrder = "forward", suite, filter;
+  int ordinal = 0;
+  bool list = false, noTiming = false, assemble = false;
+
+  DecodeProblem problem;
+  int slots = 0, paddingRows = 0, forceEvery = 0;
+
+  void addTo(CLI::App &app);
+  /// The problem of the flags; its spec is legal or will be refused.
+  DecodeProblem problemFor(const DecodeSpec &spec) const;
+  /// The suite, or the one case of the flags, tuned for so many SMs.
+  Result<std::vector<DecodeCase>> cases(int multiprocessors) const;
+};
+
+} // namespace replayjit
+
+#endif
