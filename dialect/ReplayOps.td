@@ -592,14 +592,14 @@ def Replay_StOp : Replay_Op<"st", [AttrSizedOperandSegments, MemoryEffects<[MemW
     Constraint: (H2) as (H1), for the operands.
 
     ```mlir
-    replay.st %a, %b to %p if %c : f32, f32, !llvm.ptr<1>
+    replay.st %a, %b to %p if %c : !llvm.ptr<1>, f32, f32
     ```
   }];
   let arguments = (ins Variadic<Replay_Scalar>:$values, Replay_ThreadPointer:$address,
     Optional<I1>:$predicate);
   let hasVerifier = 1;
   let assemblyFormat = [{ $values `to` $address (`if` $predicate^)? attr-dict `:`
-    type($values) `,` type($address) }];
+    type($address) `,` type($values) }];
 }
 
 #endif
