@@ -40,6 +40,8 @@ void replayjit::buildTilePipeline(OpPassManager &pm,
   pm.addPass(createCSEPass());
   pm.addNestedPass<KernelOp>(createFuseFlushPass());
   pm.addPass(createCanonicalizerPass());
+  // After fusion, which leaves one load of a tile where there were two.
+  pm.addNestedPass<KernelOp>(createHoistLoadsPass());
   // Last: from here on types carry layouts.
   pm.addNestedPass<KernelOp>(createAssignLayoutsPass());
 }

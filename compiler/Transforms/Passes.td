@@ -70,6 +70,18 @@ def FuseFlushPass : Pass<"replay-fuse-flush", "::replayjit::replay::KernelOp"> {
                         "registers a thread may keep for such tiles">];
 }
 
+def HoistLoadsPass : Pass<"replay-hoist-loads", "::replayjit::replay::KernelOp"> {
+  let summary = "Issue a block's loads before its arithmetic";
+  let description = [{
+    Moves the loads of each block to its start, with the pure operations that
+    give their addresses, smallest tile first, so that a block waits for memory
+    once. A load stays behind a store through its own pointer; pointers of
+    different arguments do not overlap, except where the operator contract says
+    so (the cursor for an absent force_flush, and neither is stored to). No
+    numeric effect; more registers are live.
+  }];
+}
+
 def AssignLayoutsPass : Pass<"replay-assign-layouts", "::replayjit::replay::KernelOp"> {
   let summary = "Give every tile a layout";
   let description = [{

@@ -1,0 +1,90 @@
+//===- HoistLoads.cpp - Issue a block's loads before its arithmetic -------===//
+
+#include "compiler/Transforms/Passes.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace replayjit {
+#define GEN_PASS_DEF_HOISTLOADSPASS
+#include "compiler/Transforms/Passes.h.inc"
+} // namespace replayjit
+
+using namespace mlir;
+using namespace replayjit;
+using namespace replayjit::replay;
+
+namespace {
+
+Value pointerOf(Value view) {
+  auto op = view.getDefiningOp<ViewOp>();
+  return op ? Value(op.getPtr()) : Value();
+}
+
+int64_t elementsOf(LoadOp load) {
+  auto type = dyn_cast<RankedTensorType>(load.getType());
+  return type ? type.getNumElements() : 1;
+}
+
+struct HoistLoadsPass : replayjit::impl::HoistLoadsPassBase<HoistLoadsPass> {
+  void runOnOperation() override {
+    getOperation()->walk([&](Block *block) { hoist(*block); });
+  }
+
+  void hoist(Block &block) {
+    SmallVector<LoadOp> loads;
+    llvm::SetVector<Value> stored; // Pointers written so far.
+    bool storesAnywhere = false;
+    for (Operation &op : block) {
+      if (auto load = dyn_cast<LoadOp>(op)) {
+        Value pointer = pointerOf(load.getView());
+        if (!storesAnywhere && pointer && !stored.contains(pointer) &&
+            canMove(load, block))
+          loads.push_back(load);
+      }
+      op.walk([&](StoreOp store) {
+        Value pointer = pointerOf(store.getView());
+        if (pointer)
+          stored.insert(pointer);
+        else
+          storesAnywhere = true;
+      });
+    }
+    // Small ones first: their users run while the large ones arrive.
+    llvm::stable_sort(loads, [](LoadOp a, LoadOp b) {
+      return elementsOf(a) < elementsOf(b);
+    });
+    Operation *last = nullptr;
+    for (LoadOp load : loads)
+      moveWithOperands(load, block, last);
+  }
+
+  /// True if what `op` needs inside `block` is free of side effects.
+  bool canMove(Operation *op, Block &block) {
+    return llvm::all_of(op->getOperands(), [&](Value operand) {
+      Operation *def = operand.getDefiningOp();
+      return !def || def->getBlock() != &block ||
+             ((isPure(def) || isa<LoadOp>(def)) && def->getNumRegions() == 0 &&
+              canMove(def, block));
+    });
+  }
+
+  /// Moves `op`, after what it needs, behind `last` (or to the block's start).
+  void moveWithOperands(Operation *op, Block &block, Operation *&last) {
+    if (!moved.insert(op).second)
+      return;
+    for (Value operand : op->getOperands())
+      if (Operation *def = operand.getDefiningOp();
+          def && def->getBlock() == &block)
+        moveWithOperands(def, block, last);
+    if (last)
+      op->moveAfter(last);
+    else
+      op->moveBefore(&block, block.begin());
+    last = op;
+  }
+
+  llvm::DenseSet<Operation *> moved;
+};
+
+} // namespace
