@@ -27,6 +27,8 @@ int64_t elementsOf(LoadOp load) {
 }
 
 struct HoistLoadsPass : replayjit::impl::HoistLoadsPassBase<HoistLoadsPass> {
+  using HoistLoadsPassBase::HoistLoadsPassBase;
+
   void runOnOperation() override {
     getOperation()->walk([&](Block *block) { hoist(*block); });
   }
@@ -55,8 +57,22 @@ struct HoistLoadsPass : replayjit::impl::HoistLoadsPassBase<HoistLoadsPass> {
       return elementsOf(a) < elementsOf(b);
     });
     Operation *last = nullptr;
-    for (LoadOp load : loads)
-      moveWithOperands(load, block, last);
+    int64_t registers = 0;
+    for (LoadOp load : loads) {
+      registers += registersOf(load);
+      if (registers <= maxRegisters)
+        moveWithOperands(load, block, last);
+    }
+  }
+
+  /// Registers a thread needs to hold a tile that no two threads share.
+  int64_t registersOf(LoadOp load) {
+    auto type = dyn_cast<RankedTensorType>(load.getType());
+    if (!type)
+      return 1;
+    int64_t words = llvm::divideCeil(
+        type.getNumElements() * elementBytes(type.getElementType()), 4);
+    return llvm::divideCeil(words, 32 * getOperation().getNumWarps());
   }
 
   /// True if what `op` needs inside `block` is free of side effects.

@@ -77,9 +77,12 @@ def HoistLoadsPass : Pass<"replay-hoist-loads", "::replayjit::replay::KernelOp">
     give their addresses, smallest tile first, so that a block waits for memory
     once. A load stays behind a store through its own pointer; pointers of
     different arguments do not overlap, except where the operator contract says
-    so (the cursor for an absent force_flush, and neither is stored to). No
-    numeric effect; more registers are live.
+    so (the cursor for an absent force_flush, and neither is stored to). Loads
+    that would need more than `max-registers` registers a thread stay. No numeric
+    effect.
   }];
+  let options = [Option<"maxRegisters", "max-registers", "int", "176",
+                        "registers a thread may hold for loads in flight">];
 }
 
 def AssignLayoutsPass : Pass<"replay-assign-layouts", "::replayjit::replay::KernelOp"> {

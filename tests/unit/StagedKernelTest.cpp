@@ -1,0 +1,73 @@
+//===- StagedKernelTest.cpp - The hand-written staged kernel, emulated ----===//
+
+#include "compiler/Compiler.h"
+#include "tests/kernels/RowProducts.h"
+
+#include "mlir/Parser/Parser.h"
+
+#include <catch2/catch.hpp>
+
+#include <fstream>
+#include <sstream>
+
+using namespace replayjit;
+
+static std::string readKernel() {
+  std::ifstream file(REPLAYJIT_SOURCE_DIR "/tests/kernels/row_products.mlir");
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+static Result<CompiledKernel> compileKernel(std::string text) {
+  Compiler compiler;
+  return compiler.compileForHost(
+      [&](mlir::MLIRContext &context) {
+        return mlir::parseSourceString<mlir::ModuleOp>(text, &context);
+      },
+      *Target::parse("sm_90a"), CompileOptions());
+}
+
+static std::string replaced(std::string text, const std::string &what,
+                            const std::string &with) {
+  size_t at = text.find(what);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, what.size(), with);
+}
+
+TEST_CASE("a producer warp feeds consumers through a ring of stages") {
+  auto kernel = compileKernel(readKernel());
+  INFO(kernel.status().message);
+  REQUIRE(kernel);
+  CHECK(kernel->launch.threads == 160);
+  CHECK(kernel->launch.sharedBytes >= 2 * 64 * 128 * 4);
+  for (host::LaneOrder order :
+       {host::LaneOrder::forward(), host::LaneOrder::reverse(),
+        host::LaneOrder::shuffled(11)}) {
+    auto device = createEmulationDevice(*Target::parse("sm_90a"), order);
+    // Fewer items than stages, a whole round, and a ragged end.
+    for (int items : {1, 2, 7})
+      CHECK(checkRowProducts(*device, *kernel, items, 1) == "");
+    CHECK(checkRowProducts(*device, *kernel, 9, 2) == "");
+  }
+}
+
+TEST_CASE("reading a stage without waiting for it is caught") {
+  auto kernel = compileKernel(replaced(
+      readKernel(),
+      "replay.wait %buffer[%n] : !replay.buffer<2 x 64x128xf32>\n", "\n"));
+  INFO(kernel.status().message);
+  REQUIRE(kernel);
+  auto device = createEmulationDevice(*Target::parse("sm_90a"));
+  CHECK(checkRowProducts(*device, *kernel, 2, 1) != "");
+}
+
+TEST_CASE("a stage that is never released stops the producer") {
+  auto kernel = compileKernel(replaced(
+      readKernel(),
+      "replay.release %buffer[%n] : !replay.buffer<2 x 64x128xf32>\n", "\n"));
+  INFO(kernel.status().message);
+  REQUIRE(kernel);
+  auto device = createEmulationDevice(*Target::parse("sm_90a"));
+  CHECK(checkRowProducts(*device, *kernel, 3, 1) != "");
+}
