@@ -268,6 +268,26 @@ def Replay_StoreOp : Replay_Op<"store", [MemoryEffects<[MemWrite]>]> {
     type($value) `,` type($view) }];
 }
 
+def Replay_PrefetchOp : Replay_Op<"prefetch", [
+    MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "Starts moving a view's memory into the L2 cache";
+  let description = [{
+    One bulk prefetch by one thread; nothing where the first size is zero. Values
+    do not change. The hardware needs sm_90.
+
+    Constraint: (U1) the view's elements are adjacent: its last stride is 1 and
+    its first, if it has two, the static size of its rows; a row's bytes and the
+    alignment are multiples of 16.
+
+    ```mlir
+    replay.prefetch %v : !replay.view<?x128xf32, strides [128, 1], align 16>
+    ```
+  }];
+  let arguments = (ins Replay_ViewType:$view);
+  let hasVerifier = 1;
+  let assemblyFormat = "$view attr-dict `:` type($view)";
+}
+
 //===----------------------------------------------------------------------===//
 // Tile level: shape and layout
 //===----------------------------------------------------------------------===//
@@ -449,6 +469,7 @@ def Replay_DotOp : Replay_Op<"dot", [Pure]> {
     ```mlir
     %s = replay.dot %a, %b, %c precision tf32
         : tensor<64x16xf32>, tensor<16x64xf32>, tensor<64x64xf32>
+        -> tensor<64x64xf32>
     ```
   }];
   let arguments = (ins Replay_Tile:$a, Replay_Tile:$b, Replay_Tile:$c,

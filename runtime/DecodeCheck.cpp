@@ -95,7 +95,7 @@ Session::Session(Device &device, const DecodeProblem &problem)
   stateIndices.pitch = problem.indexStride;
   writePos = dense("write_pos", DataType::I32, B);
   forceFlush = dense("force_flush", DataType::I32, B);
-  const Tolerances bounds = tolerancesFor(spec);
+  const Tolerances bounds = tolerancesFor(spec, problem.tuning);
   outSum.limit = bounds.worstFactor * bounds.out;
   checkpointSum.limit = finalSum.limit = bounds.worstFactor * bounds.state;
   dSum.limit = kSum.limit = bounds.worstFactor * bounds.ring;

@@ -21,6 +21,7 @@ namespace replayjit {
 /// The run to make. Everything random follows from `seed`.
 struct DecodeProblem {
   DecodeSpec spec;
+  DecodeTuning tuning; ///< Of the kernel; it decides how exact that must be.
   int batch = 4;
   int slots = 8;
   int steps = 40;
@@ -90,7 +91,7 @@ struct CheckReport {
 /// Called after each step.
 using ProgressFn = std::function<void(int stepsDone, int steps)>;
 
-/// Runs `problem` with `kernel`, made for problem.spec. Cursors move on the
+/// Runs `problem` with `kernel`, made for its spec and tuning. Cursors move on the
 /// host as an engine would move them. Before a step the outputs, the ring rows
 /// that must not be read, unused slots and all padding hold a NaN pattern. An
 /// error means that the problem is not legal or the device failed; a kernel
@@ -108,13 +109,13 @@ struct Tolerances {
   double worstFactor;
 };
 
-/// The bounds for a spec; the source says where each number comes from.
-Tolerances tolerancesFor(const DecodeSpec &spec);
+/// The bounds for a kernel; the source says where each number comes from.
+Tolerances tolerancesFor(const DecodeSpec &spec, const DecodeTuning &tuning);
 
-/// True if every flag holds and every error is within tolerancesFor(spec).
+/// True if every flag holds and every error is within tolerancesFor the kernel.
 /// Otherwise `why` (may be null) gets one sentence on the first that is not.
 bool withinTolerance(const CheckReport &report, const DecodeSpec &spec,
-                     std::string *why = nullptr);
+                     const DecodeTuning &tuning, std::string *why = nullptr);
 
 } // namespace replayjit
 

@@ -25,7 +25,8 @@ static Status insideRange(const char *field, int value, int size) {
 
 Status validateProblem(const DecodeProblem &problem) {
   const DecodeSpec &spec = problem.spec;
-  if (Status status = validate(spec, chooseTuning(spec, 0), Target{}); !status)
+  if (Status status = validate(spec, chooseTuning(spec, 0, Target{}), Target{});
+      !status)
     return status;
   for (Status status :
        {atLeast("batch", problem.batch, 0), atLeast("slots", problem.slots, 0),

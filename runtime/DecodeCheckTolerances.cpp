@@ -24,7 +24,7 @@ static double roundingError(DataType type) {
   }
 }
 
-Tolerances tolerancesFor(const DecodeSpec &spec) {
+Tolerances tolerancesFor(const DecodeSpec &spec, const DecodeTuning &tuning) {
   // fp32 arithmetic: an output-only prototype on an H200 came to 1.5e-7 of the
   // state; sums taken strictly in sequence come to 4e-7 of the output at K =
   // 256.
@@ -59,7 +59,7 @@ Tolerances tolerancesFor(const DecodeSpec &spec) {
 }
 
 bool withinTolerance(const CheckReport &report, const DecodeSpec &spec,
-                     std::string *why) {
+                     const DecodeTuning &tuning, std::string *why) {
   auto fail = [&](std::string sentence) {
     if (why)
       *why = std::move(sentence);
@@ -78,7 +78,7 @@ bool withinTolerance(const CheckReport &report, const DecodeSpec &spec,
       return fail(
           fmt::format("{} does not hold: {}", name, report.firstProblem));
 
-  const Tolerances bounds = tolerancesFor(spec);
+  const Tolerances bounds = tolerancesFor(spec, tuning);
   struct Measure {
     const char *name;
     double error, worst, bound;

@@ -159,15 +159,16 @@ static std::string_view prefixOf(Readout readout) {
   return readout == Readout::OutputOnly ? "outonly-" : "rebuild-";
 }
 
-static void addEmulation(std::vector<DecodeCase> &cases) {
+static void addEmulation(std::vector<DecodeCase> &cases, const Target &target) {
   auto add = [&](Readout readout, const Variation &variation) {
     DecodeCase added;
     added.name = fmt::format("{}{}", prefixOf(readout), variation.name);
     added.problem = baseProblem(readout);
     variation.change(added.problem);
-    added.tuning = chooseTuning(added.problem.spec, added.problem.batch);
+    added.problem.tuning =
+        chooseTuning(added.problem.spec, added.problem.batch, target);
     if (variation.tuning.blockV)
-      added.tuning = variation.tuning;
+      added.problem.tuning = variation.tuning;
     cases.push_back(std::move(added));
   };
   for (Readout readout : {Readout::OutputOnly, Readout::Rebuild})
@@ -185,7 +186,7 @@ static int stepsFor(int batch) {
   return batch <= 4 ? 40 : batch <= 16 ? 20 : batch <= 64 ? 6 : 2;
 }
 
-static void addReal(std::vector<DecodeCase> &cases) {
+static void addReal(std::vector<DecodeCase> &cases, const Target &target) {
   auto add = [&](Readout readout, int valueHeads, int batch,
                  const Variation &variation) {
     DecodeCase added;
@@ -197,7 +198,7 @@ static void addReal(std::vector<DecodeCase> &cases) {
     problem.steps = stepsFor(batch);
     problem.staggered = true;
     variation.change(problem);
-    added.tuning = chooseTuning(problem.spec, batch);
+    problem.tuning = chooseTuning(problem.spec, batch, target);
     added.name = fmt::format("{}h16-hv{}-b{}{}", prefixOf(readout), valueHeads,
                              batch, variation.name);
     cases.push_back(std::move(added));
@@ -225,9 +226,9 @@ static void addReal(std::vector<DecodeCase> &cases) {
       add(Readout::OutputOnly, 32, batch, variation);
 }
 
-static std::vector<DecodeCase> smallSuite() {
+static std::vector<DecodeCase> smallSuite(const Target &target) {
   std::vector<DecodeCase> all, chosen;
-  addEmulation(all);
+  addEmulation(all, target);
   for (DecodeCase &entry : all)
     for (std::string_view name :
          {"outonly-base", "outonly-l1-fp32", "outonly-k96-v80", "outonly-bf16",
@@ -242,14 +243,15 @@ static std::vector<DecodeCase> smallSuite() {
   return chosen;
 }
 
-Result<std::vector<DecodeCase>> decodeSuite(const std::string &suite) {
+Result<std::vector<DecodeCase>> decodeSuite(const std::string &suite,
+                                            const Target &target) {
   std::vector<DecodeCase> cases;
   if (suite == "small")
-    return smallSuite();
+    return smallSuite(target);
   if (suite == "emulation" || suite == "gpu")
-    addEmulation(cases);
+    addEmulation(cases, target);
   if (suite == "real" || suite == "gpu")
-    addReal(cases);
+    addReal(cases, target);
   if (cases.empty())
     return Status::invalid(
         fmt::format("suite: '{}' is unknown; allowed are small, emulation, "

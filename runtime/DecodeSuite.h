@@ -13,15 +13,15 @@ namespace replayjit {
 struct DecodeCase {
   std::string name; ///< Unique in a suite: readout, then what is special.
   DecodeProblem problem;
-  DecodeTuning tuning;
 };
 
-/// The list named `suite`:
+/// The list named `suite`, tuned for `target`:
 ///   small      a few cases of `emulation`, with few steps: seconds
 ///   emulation  every choice a spec offers, both readouts, on small shapes
 ///   real       the shapes of shipped models at batch sizes 1 to 256
 ///   gpu        emulation and real
-Result<std::vector<DecodeCase>> decodeSuite(const std::string &suite);
+Result<std::vector<DecodeCase>> decodeSuite(const std::string &suite,
+                                            const Target &target);
 
 } // namespace replayjit
 

@@ -38,6 +38,7 @@ static Json tuningToJson(const DecodeTuning &tuning) {
       {"blockK", tuning.blockK},
       {"numWarps", tuning.numWarps},
       {"flushRows", tuning.flushRows},
+      {"prefetchDistance", tuning.prefetchDistance},
       {"flushPrecision",
        tuning.flushPrecision == FlushPrecision::Ieee ? "ieee" : "tf32x3"},
   };

@@ -163,11 +163,11 @@ Status Run::setUp() {
   if (!given)
     return given.status();
   spec = *given;
-  tuning = options.kernel.tuning(spec, /*rows=*/0);
   Result<std::optional<Target>> chip = options.kernel.target();
   if (!chip)
     return chip.status();
   target = chip->value_or(Target());
+  tuning = options.kernel.tuning(spec, /*rows=*/0, target);
   compileOptions.last = options.lastStage();
   compileOptions.assemble = AssembleOptions::fromEnvironment();
   using Preference = AssembleOptions::Preference;

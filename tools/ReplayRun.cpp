@@ -111,6 +111,7 @@ private:
 Row Runner::run(const DecodeCase &entry, int nameWidth,
                 const ProgressFn &progress) {
   const DecodeSpec &spec = entry.problem.spec;
+  const DecodeTuning &tuning = entry.problem.tuning;
   Row row;
   auto finish = [&](const std::string &cells) {
     row.line = fmt::format("{:<{}} {:<6} {} {}\n", entry.name, nameWidth,
@@ -126,7 +127,7 @@ Row Runner::run(const DecodeCase &entry, int nameWidth,
   };
 
   Result<CompiledKernel> kernel =
-      compileDecode(compiler, spec, entry.tuning, target, compileOptions,
+      compileDecode(compiler, spec, tuning, target, compileOptions,
                     /*forHost=*/device.isEmulation());
   if (!kernel)
     return failed(kernel.status());
@@ -137,7 +138,7 @@ Row Runner::run(const DecodeCase &entry, int nameWidth,
       checkDecode(device, **loaded, kernel->launch, entry.problem, progress);
   if (!report)
     return failed(report.status());
-  row.passed = withinTolerance(*report, spec, &row.note);
+  row.passed = withinTolerance(*report, spec, tuning, &row.note);
 
   std::string time = "-";
   // A kernel that computes wrongly is not timed.
@@ -210,7 +211,7 @@ int replayjit::replayRun(int argc, char **argv) {
   if (std::optional<int> status = parse(app, argc, argv))
     return *status;
   if (options.list) {
-    auto listed = options.cases(132);
+    auto listed = options.cases(Target(), 132);
     if (!listed)
       return fail(listed.status().message);
     for (const DecodeCase &entry : *listed)
@@ -223,9 +224,10 @@ int replayjit::replayRun(int argc, char **argv) {
   auto device = makeDevice(options, chip->value_or(Target()));
   if (!device)
     return fail(device.status().message);
-  auto cases = options.cases((*device)->multiprocessors());
+  const Target target = chip->value_or((*device)->target());
+  auto cases = options.cases(target, (*device)->multiprocessors());
   if (!cases)
     return fail(cases.status().message);
-  Runner runner(options, **device, chip->value_or((*device)->target()));
+  Runner runner(options, **device, target);
   return runAll(runner, *cases);
 }

@@ -98,14 +98,16 @@ DecodeProblem RunOptions::problemFor(const DecodeSpec &spec) const {
   return result;
 }
 
-Result<std::vector<DecodeCase>> RunOptions::cases(int multiprocessors) const {
+Result<std::vector<DecodeCase>> RunOptions::cases(const Target &target,
+                                                  int multiprocessors) const {
   if (suite.empty()) {
     Result<DecodeSpec> spec = kernel.spec();
     if (!spec)
       return spec.status();
     DecodeCase one;
     one.problem = problemFor(*spec);
-    one.tuning = kernel.tuning(*spec, problem.batch, multiprocessors);
+    one.problem.tuning =
+        kernel.tuning(*spec, problem.batch, target, multiprocessors);
     one.name = fmt::format("{}-h{}-hv{}-k{}-v{}-l{}",
                            spec->readout == Readout::OutputOnly ? "outonly"
                                                                 : "rebuild",
@@ -113,7 +115,7 @@ Result<std::vector<DecodeCase>> RunOptions::cases(int multiprocessors) const {
                            spec->headDimK, spec->headDimV, spec->ringDepth);
     return std::vector<DecodeCase>{one};
   }
-  Result<std::vector<DecodeCase>> all = decodeSuite(suite);
+  Result<std::vector<DecodeCase>> all = decodeSuite(suite, target);
   if (!all)
     return all;
   std::erase_if(*all, [&](const DecodeCase &entry) {

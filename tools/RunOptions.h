@@ -23,8 +23,9 @@ struct RunOptions {
   void addTo(CLI::App &app);
   /// The problem of the flags; its spec is legal or will be refused.
   DecodeProblem problemFor(const DecodeSpec &spec) const;
-  /// The suite, or the one case of the flags, tuned for so many SMs.
-  Result<std::vector<DecodeCase>> cases(int multiprocessors) const;
+  /// The suite, or the one case of the flags, tuned for such a GPU.
+  Result<std::vector<DecodeCase>> cases(const Target &target,
+                                        int multiprocessors) const;
 };
 
 } // namespace replayjit

@@ -2,8 +2,6 @@
 
 #include "tools/SpecOptions.h"
 
-#include <algorithm>
-
 using namespace replayjit;
 
 void SpecOptions::addTo(CLI::App &app) {
@@ -59,6 +57,9 @@ void SpecOptions::addTo(CLI::App &app) {
   app.add_option("--block-k", blockK, "Columns per K tile")->group(choices);
   app.add_option("--warps", warps, "Warps per block")->group(choices);
   app.add_option("--flush-rows", flushRows, "Ring rows per step of a flush")
+      ->group(choices);
+  app.add_option("--prefetch-distance", prefetchDistance,
+                 "Blocks ahead whose state is brought into the L2; 0: none")
       ->group(choices);
   app.add_option("--flush-precision", flushPrecision, "Of a flush's products")
       ->check(CLI::IsMember({"ieee", "tf32x3"}))
@@ -116,19 +117,15 @@ Result<DecodeSpec> SpecOptions::spec() const {
 }
 
 DecodeTuning SpecOptions::tuning(const DecodeSpec &spec, int defaultRows,
+                                 const Target &target,
                                  int multiprocessors) const {
-  // A choice needs legal sizes. The others are refused when the spec is
-  // validated, whatever is chosen for them.
-  DecodeSpec legal = spec;
-  legal.headDimK = std::clamp(spec.headDimK, 1, 256);
-  legal.headDimV = std::clamp(spec.headDimV, 1, 256);
-  legal.ringDepth = std::clamp(spec.ringDepth, 1, 64);
   DecodeTuning tuning =
-      chooseTuning(legal, rows.value_or(defaultRows), multiprocessors);
+      chooseTuning(spec, rows.value_or(defaultRows), target, multiprocessors);
   tuning.blockV = blockV.value_or(tuning.blockV);
   tuning.blockK = blockK.value_or(tuning.blockK);
   tuning.numWarps = warps.value_or(tuning.numWarps);
   tuning.flushRows = flushRows.value_or(tuning.flushRows);
+  tuning.prefetchDistance = prefetchDistance.value_or(tuning.prefetchDistance);
   if (!flushPrecision.empty())
     tuning.flushPrecision = flushPrecision == "ieee" ? FlushPrecision::Ieee
                                                      : FlushPrecision::Tf32x3;

@@ -22,7 +22,7 @@ public:
   Result<DecodeSpec> spec() const;
 
   /// chooseTuning for --rows, else for `rows`, with what the flags change.
-  DecodeTuning tuning(const DecodeSpec &spec, int rows,
+  DecodeTuning tuning(const DecodeSpec &spec, int rows, const Target &target,
                       int multiprocessors = 132) const;
 
   /// --target, or nothing if it was not given.
@@ -36,7 +36,7 @@ private:
   bool noNorm = false, noForceFlush = false;
   std::string nullSlot, readout;
 
-  std::optional<int> rows, blockV, blockK, warps, flushRows;
+  std::optional<int> rows, blockV, blockK, warps, flushRows, prefetchDistance;
   std::string flushPrecision, chip;
 };
 

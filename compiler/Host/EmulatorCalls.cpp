@@ -186,6 +186,10 @@ void replayjit_emu_bulk_copy(void *shared, const void *global, int32_t bytes,
                              void *mbarrier, int32_t site) {
   Block::running->bulkCopy(shared, global, bytes, mbarrier, site);
 }
+
+void replayjit_emu_prefetch(const void *global, int32_t bytes, int32_t site) {
+  Block::running->checkGlobal(global, bytes, site, "prefetch");
+}
 }
 
 } // namespace replayjit::host

@@ -155,6 +155,12 @@ private:
                 copy.getSize(), generic(copy.getMbar()), site("bulk copy")});
           return erase(op);
         })
+        .Case([&](NVVM::CpAsyncBulkPrefetchOp prefetch) {
+          call("replayjit_emu_prefetch", {},
+               {generic(prefetch.getSrcMem()), prefetch.getSize(),
+                site("prefetch")});
+          return erase(op);
+        })
         .Default([&](Operation *) -> LogicalResult {
           if (isa<NVVM::NVVMDialect>(op->getDialect()))
             return op->emitError() << op->getName() << " has no emulation";

@@ -27,15 +27,15 @@ std::vector<ArgumentSpec> argumentsOf(const DecodeSpec &spec) {
     return ArgumentSpec{name, type, /*isPointer=*/true, /*isReadOnly=*/false};
   };
   std::vector<ArgumentSpec> arguments = {
-      input("mixedQkv", spec.actType),   input("a", spec.gateType),
-      input("b", spec.gateType),         input("aLog", spec.paramType),
-      input("dtBias", spec.paramType),   memory("out", spec.outType),
-      memory("state", spec.stateType),   memory("dRing", spec.ringType),
-      memory("kRing", spec.ringType),    memory("gRing", DataType::F32),
+      input("mixedQkv", spec.actType), input("a", spec.gateType),
+      input("b", spec.gateType), input("aLog", spec.paramType),
+      input("dtBias", spec.paramType), memory("out", spec.outType),
+      memory("state", spec.stateType), memory("dRing", spec.ringType),
+      memory("kRing", spec.ringType), memory("gRing", DataType::F32),
       // The cursor may stand in for an absent force_flush, so neither is
       // declared free of aliases.
-      memory("stateIndices", spec.indexType),
-      memory("writePos", DataType::I32), memory("forceFlush", DataType::I32)};
+      memory("stateIndices", spec.indexType), memory("writePos", DataType::I32),
+      memory("forceFlush", DataType::I32)};
   for (const char *name :
        {"qkvStride", "aStride", "bStride", "outStride", "indexStride",
         "statePitch", "dPitch", "kPitch", "gPitch"})
@@ -50,79 +50,101 @@ class DecodeProgram {
 public:
   DecodeProgram(MLIRContext &context, const DecodeSpec &spec,
                 const DecodeTuning &tuning)
-      : spec(spec), keys(nextPowerOfTwo(spec.headDimK)), rows(tuning.blockV),
-        depth(nextPowerOfTwo(spec.ringDepth)),
+      : spec(spec), tuning(tuning), keys(nextPowerOfTwo(spec.headDimK)),
+        rows(tuning.blockV), depth(nextPowerOfTwo(spec.ringDepth)),
         tiles((spec.headDimV + rows - 1) / rows),
-        b(context, kernelName(spec, tuning), argumentsOf(spec),
-          tuning.numWarps, spec.numValueHeads * tiles) {}
+        b(context, kernelName(spec, tuning), argumentsOf(spec), tuning.numWarps,
+          spec.numValueHeads * tiles) {}
 
   OwningOpRef<ModuleOp> build() {
     locateBlock();
     // Any grid: blocks past the batch do nothing.
-    b.when(b.isLess(row, b.argument("batch")), [&] {
+    b.when(b.isLess(at.row, b.argument("batch")), [&] {
       readCursor();
       b.branch(
-          isLive, [&] { liveRow(); }, [&] { nullRow(); });
+          at.isLive, [&] { liveRow(); }, [&] { nullRow(); });
     });
     return b.take();
   }
 
 private:
   const DecodeSpec &spec;
+  const DecodeTuning &tuning;
   const int64_t keys;  ///< K rounded up to a power of two.
   const int64_t rows;  ///< BV
   const int64_t depth; ///< L rounded up to a power of two.
   const int tiles;     ///< V tiles of a head.
   KernelBuilder b;
 
-  // Of the block: request, value head, key head, first row, rows present.
-  Value row, row64, head, keyHead, tile, firstV;
-  Dim vDim;
-  // Of the request.
-  Value slot, cursor, isLive;
+  /// What a block works on: request, value head, key head, V tile, the tile's
+  /// first row and its rows; and the request's slot and cursor.
+  struct Place {
+    Value row, row64, head, keyHead, tile, firstV;
+    Dim vDim;
+    Value slot, cursor, isLive;
+  };
+  Place at;
 
   bool hasRing() const { return spec.ringDepth > 1; }
 
-  void locateBlock() {
-    Value pid = ProgramIdOp::create(b, Axis::X);
-    tile = b.remI(pid, tiles);
+  void locateBlock() { locate(ProgramIdOp::create(b, Axis::X)); }
+
+  void locate(Value pid) {
+    at.tile = b.remI(pid, tiles);
     Value pair = b.divI(pid, tiles);
-    head = b.remI(pair, spec.numValueHeads);
-    row = b.divI(pair, spec.numValueHeads);
-    row64 = b.toI64(row);
-    keyHead = b.divI(head, spec.numValueHeads / spec.numKeyHeads);
-    firstV = b.mulI(tile, b.i32(rows));
+    at.head = b.remI(pair, spec.numValueHeads);
+    at.row = b.divI(pair, spec.numValueHeads);
+    at.row64 = b.toI64(at.row);
+    at.keyHead = b.divI(at.head, spec.numValueHeads / spec.numKeyHeads);
+    at.firstV = b.mulI(at.tile, b.i32(rows));
     // A head whose V is no multiple of BV has fewer rows in its last tile.
-    vDim = {rows, 1};
+    at.vDim = {rows, 1};
     if (spec.headDimV % rows != 0)
-      vDim.dynamicSize =
-          b.minI(b.subI(b.i32(spec.headDimV), firstV), b.i32(rows));
+      at.vDim.dynamicSize =
+          b.minI(b.subI(b.i32(spec.headDimV), at.firstV), b.i32(rows));
   }
 
   void readCursor() {
     b.describe("state_indices");
-    slot = b.toI64(b.loadScalar(b.argument("stateIndices"),
-                                b.mulI(row64, b.argument("indexStride"))));
+    at.slot =
+        b.toI64(b.loadScalar(b.argument("stateIndices"),
+                             b.mulI(at.row64, b.argument("indexStride"))));
     b.describe("write_pos");
-    cursor = b.loadScalar(b.argument("writePos"), row64);
+    at.cursor = b.loadScalar(b.argument("writePos"), at.row64);
     Value first = b.i64(spec.nullSlot == NullSlot::Negative ? -1 : 0);
-    Value slotOk = b.allOf(b.isLess(first, slot),
-                           b.isLess(slot, b.toI64(b.argument("slots"))));
-    Value cursorOk =
-        b.allOf(b.isLess(b.i32(-1), cursor),
-                b.isLess(cursor, b.i32(spec.ringDepth)));
-    isLive = b.allOf(slotOk, cursorOk);
+    Value slotOk = b.allOf(b.isLess(first, at.slot),
+                           b.isLess(at.slot, b.toI64(b.argument("slots"))));
+    Value cursorOk = b.allOf(b.isLess(b.i32(-1), at.cursor),
+                             b.isLess(at.cursor, b.i32(spec.ringDepth)));
+    at.isLive = b.allOf(slotOk, cursorOk);
   }
 
-  //===--- Offsets (elements, i64) and views ----------------------------------//
+  /// Asks for the checkpoint that the block `prefetchDistance` places on will
+  /// read, so that it finds it in the L2 cache.
+  void prefetchAhead() {
+    if (tuning.prefetchDistance == 0 ||
+        alignment(spec.stateType, spec.headDimK) < 16)
+      return;
+    Place own = at;
+    locate(b.addI(ProgramIdOp::create(b, Axis::X),
+                  b.i32(tuning.prefetchDistance)));
+    b.when(b.isLess(at.row, b.argument("batch")), [&] {
+      readCursor();
+      b.when(at.isLive, [&] { PrefetchOp::create(b, stateView()); });
+    });
+    at = own;
+  }
+
+  //===--- Offsets (elements, i64) and views
+  //----------------------------------//
 
   /// row * stride + head-dependent column.
   Value inRow(const char *stride, Value column) {
-    return b.addI(b.mulI(row64, b.argument(stride)), b.toI64(column));
+    return b.addI(b.mulI(at.row64, b.argument(stride)), b.toI64(column));
   }
   /// slot * pitch + inner * size.
   Value inSlot(const char *pitch, Value inner, int64_t size) {
-    return b.addI(b.mulI(slot, b.argument(pitch)),
+    return b.addI(b.mulI(at.slot, b.argument(pitch)),
                   b.mulI(b.toI64(inner), b.i64(size)));
   }
   /// What the spec promises, cut down to what divides `elements` of `type`.
@@ -138,15 +160,15 @@ private:
     return b.view(b.argument(name), offset, {dim}, alignment(type, headSize));
   }
   Value valueView(const char *name, DataType type, Value offset) {
-    return vectorView(name, type, b.addI(offset, b.toI64(firstV)), vDim,
+    return vectorView(name, type, b.addI(offset, b.toI64(at.firstV)), at.vDim,
                       spec.headDimV);
   }
   /// The block's rows of the checkpoint.
   Value stateView() {
     int64_t k = spec.headDimK;
-    Value offset = b.addI(inSlot("statePitch", head, spec.headDimV * k),
-                          b.toI64(b.mulI(firstV, b.i32(k))));
-    Dim rowsDim = vDim;
+    Value offset = b.addI(inSlot("statePitch", at.head, spec.headDimV * k),
+                          b.toI64(b.mulI(at.firstV, b.i32(k))));
+    Dim rowsDim = at.vDim;
     rowsDim.stride = k;
     b.describe("state");
     return b.view(b.argument("state"), offset, {rowsDim, Dim{k, 1}},
@@ -159,10 +181,11 @@ private:
                   b.toI64(b.mulI(index, b.i32(size))));
   }
 
-  //===--- The parts of a step -------------------------------------------------//
+  //===--- The parts of a step
+  //-------------------------------------------------//
 
   Value outView() {
-    Value column = b.mulI(head, b.i32(spec.headDimV));
+    Value column = b.mulI(at.head, b.i32(spec.headDimV));
     return valueView("out", spec.outType, inRow("outStride", column));
   }
 
@@ -182,9 +205,9 @@ private:
       b.describe(name);
       return b.widen(b.loadScalar(b.argument(name), offset));
     };
-    Value head64 = b.toI64(head);
-    Value a = scalar("a", inRow("aStride", head));
-    Value beta = scalar("b", inRow("bStride", head));
+    Value head64 = b.toI64(at.head);
+    Value a = scalar("a", inRow("aStride", at.head));
+    Value beta = scalar("b", inRow("bStride", at.head));
     Value aLog = scalar("aLog", head64);
     Value bias = scalar("dtBias", head64);
     b.describe("gate");
@@ -195,8 +218,8 @@ private:
   /// q or k of the key head, normalized over K if the spec says so.
   Value readKey(int part) {
     int64_t k = spec.headDimK;
-    Value column = b.mulI(b.addI(b.i32(part * spec.numKeyHeads), keyHead),
-                          b.i32(k));
+    Value column =
+        b.mulI(b.addI(b.i32(part * spec.numKeyHeads), at.keyHead), b.i32(k));
     Value x = b.loadTile(vectorView("mixedQkv", spec.actType,
                                     inRow("qkvStride", column), Dim{k, 1}, k),
                          {keys});
@@ -209,7 +232,7 @@ private:
 
   Value readValue() {
     Value column = b.addI(b.i32(2 * spec.numKeyHeads * spec.headDimK),
-                          b.mulI(head, b.i32(spec.headDimV)));
+                          b.mulI(at.head, b.i32(spec.headDimV)));
     return b.loadTile(
         valueView("mixedQkv", spec.actType, inRow("qkvStride", column)),
         {rows});
@@ -223,32 +246,34 @@ private:
       return ReconstructOp::create(b, type, s0, Value(), Value(), Value(),
                                    Value(), /*depth=*/1);
     int64_t k = spec.headDimK, v = spec.headDimV;
-    Value newest = b.subI(cursor, b.i32(1));
+    Value newest = b.subI(at.cursor, b.i32(1));
     b.describe("dRing");
-    Value dOffset = b.addI(ringRow("dPitch", head, newest, v), b.toI64(firstV));
-    Value d = b.view(b.argument("dRing"), dOffset, {Dim{0, -v, cursor}, vDim},
-                     alignment(spec.ringType, v));
+    Value dOffset =
+        b.addI(ringRow("dPitch", at.head, newest, v), b.toI64(at.firstV));
+    Value d =
+        b.view(b.argument("dRing"), dOffset, {Dim{0, -v, at.cursor}, at.vDim},
+               alignment(spec.ringType, v));
     b.describe("kRing");
-    Value kr = b.view(b.argument("kRing"),
-                      ringRow("kPitch", keyHead, newest, k),
-                      {Dim{0, -k, cursor}, Dim{k, 1}},
-                      alignment(spec.ringType, k));
+    Value kr =
+        b.view(b.argument("kRing"), ringRow("kPitch", at.keyHead, newest, k),
+               {Dim{0, -k, at.cursor}, Dim{k, 1}}, alignment(spec.ringType, k));
     b.describe("gRing");
-    Value g = b.view(b.argument("gRing"), ringRow("gPitch", head, newest, 1),
-                     {Dim{0, -1, cursor}});
+    Value g = b.view(b.argument("gRing"), ringRow("gPitch", at.head, newest, 1),
+                     {Dim{0, -1, at.cursor}});
     b.describe("replay");
-    return ReconstructOp::create(b, type, s0, cursor, d, kr, g, depth);
+    return ReconstructOp::create(b, type, s0, at.cursor, d, kr, g, depth);
   }
 
   void liveRow() {
+    prefetchAhead(); // The loads below are hoisted above it.
     Gate gate = readGate();
     Value q = readKey(0), k = readKey(1), v = readValue();
     b.describe("readout");
     Value scaled = b.mul(q, b.splat(b.argument("scale"), q));
     Value kq = b.sum(b.mul(k, scaled));
     Value state = readState();
-    auto product = ContractOp::create(
-        b, TypeRange{v.getType(), v.getType()}, state, ValueRange{scaled, k});
+    auto product = ContractOp::create(b, TypeRange{v.getType(), v.getType()},
+                                      state, ValueRange{scaled, k});
     // d = beta (v - alpha S k);  o = alpha S q + d (k . q)
     Value alpha = b.splat(gate.alpha, v);
     Value d = b.mul(b.splat(gate.beta, v),
@@ -264,12 +289,12 @@ private:
     };
     if (!hasRing())
       return flush();
-    Value isFull = b.isEqual(cursor, b.i32(spec.ringDepth - 1));
+    Value isFull = b.isEqual(at.cursor, b.i32(spec.ringDepth - 1));
     if (spec.hasForceFlush) {
       b.describe("force_flush");
-      Value force = b.loadScalar(b.argument("forceFlush"), row64);
-      Value isForced = arith::XOrIOp::create(b, b.isEqual(force, b.i32(0)),
-                                             trueValue());
+      Value force = b.loadScalar(b.argument("forceFlush"), at.row64);
+      Value isForced =
+          arith::XOrIOp::create(b, b.isEqual(force, b.i32(0)), trueValue());
       isFull = b.anyOf(isFull, isForced);
     }
     b.branch(isFull, flush, [&] { append(d, k, gate.g); });
@@ -284,19 +309,19 @@ private:
   void append(Value d, Value k, Value g) {
     int64_t kSize = spec.headDimK, v = spec.headDimV;
     b.storeTile(d, valueView("dRing", spec.ringType,
-                             ringRow("dPitch", head, cursor, v)));
-    Value isFirstTile = b.isEqual(tile, b.i32(0));
+                             ringRow("dPitch", at.head, at.cursor, v)));
+    Value isFirstTile = b.isEqual(at.tile, b.i32(0));
     int32_t ratio = spec.numValueHeads / spec.numKeyHeads;
-    Value isFirstHead = b.isEqual(b.remI(head, ratio), b.i32(0));
+    Value isFirstHead = b.isEqual(b.remI(at.head, ratio), b.i32(0));
     b.when(b.allOf(isFirstTile, isFirstHead), [&] {
       b.storeTile(k, vectorView("kRing", spec.ringType,
-                                ringRow("kPitch", keyHead, cursor, kSize),
+                                ringRow("kPitch", at.keyHead, at.cursor, kSize),
                                 Dim{kSize, 1}, kSize));
     });
     b.when(isFirstTile, [&] {
       b.describe("gRing");
       Value one = b.view(b.argument("gRing"),
-                         ringRow("gPitch", head, cursor, 1), {Dim{1, 1}});
+                         ringRow("gPitch", at.head, at.cursor, 1), {Dim{1, 1}});
       StoreOp::create(b, g, one, ValueRange{b.i32(0)});
     });
   }

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <initializer_list>
+#include <limits>
 #include <vector>
 
 namespace replayjit {
@@ -15,6 +16,9 @@ namespace replayjit {
 // validate
 //===----------------------------------------------------------------------===//
 
+static constexpr int maxHeads = 1024;
+static constexpr int maxHeadDim = 256;
+static constexpr int maxRingDepth = 64;
 /// A tile row narrower than this has no tensor-core fragment.
 static constexpr int minDotWidth = 16;
 /// Floats of the state tile that a thread may be asked to hold.
@@ -67,11 +71,11 @@ static Status validateSpec(const DecodeSpec &spec) {
     return Status::error(StatusCode::Unsupported,
                          "isKda: KDA is not available yet; use GDN");
   if (Status status = firstError({
-          checkRange("numKeyHeads", spec.numKeyHeads, 1, 1024),
-          checkRange("numValueHeads", spec.numValueHeads, 1, 1024),
-          checkRange("headDimK", spec.headDimK, 1, 256),
-          checkRange("headDimV", spec.headDimV, 1, 256),
-          checkRange("ringDepth", spec.ringDepth, 1, 64),
+          checkRange("numKeyHeads", spec.numKeyHeads, 1, maxHeads),
+          checkRange("numValueHeads", spec.numValueHeads, 1, maxHeads),
+          checkRange("headDimK", spec.headDimK, 1, maxHeadDim),
+          checkRange("headDimV", spec.headDimV, 1, maxHeadDim),
+          checkRange("ringDepth", spec.ringDepth, 1, maxRingDepth),
           checkType("actType", spec.actType, {F32, BF16, F16}),
           checkType("gateType", spec.gateType, {spec.actType, F32}),
           checkType("paramType", spec.paramType, {F32, BF16}),
@@ -147,6 +151,16 @@ Status validate(const DecodeSpec &spec, const DecodeTuning &tuning,
     return status;
   if (Status status = validateTuning(spec, tuning); !status)
     return status;
+  if (tuning.prefetchDistance < 0 || tuning.prefetchDistance > (1 << 20))
+    return Status::invalid(fmt::format(
+        "prefetchDistance: {} is not allowed; it must be from 0 to {}",
+        tuning.prefetchDistance, 1 << 20));
+  if (tuning.prefetchDistance > 0 && !target.hasBulkCopy)
+    return Status::error(
+        StatusCode::Unsupported,
+        fmt::format("prefetchDistance: {} is not allowed for {}; bulk prefetch "
+                    "needs sm_90 or later, use 0",
+                    tuning.prefetchDistance, target.chip));
   bool usesDot = spec.readout == Readout::Rebuild ||
                  tuning.flushPrecision == FlushPrecision::Tf32x3;
   if (usesDot && target.capability < 80)
@@ -163,34 +177,70 @@ Status validate(const DecodeSpec &spec, const DecodeTuning &tuning,
 // chooseTuning
 //===----------------------------------------------------------------------===//
 
-DecodeTuning chooseTuning(const DecodeSpec &spec, int rows,
-                          int multiprocessors) {
-  int paddedK = nextPowerOfTwo(spec.headDimK);
-  int paddedV = std::max(16, nextPowerOfTwo(spec.headDimV));
-  bool rebuild = spec.readout == Readout::Rebuild;
+/// State elements per thread that the registers hold without spilling. Before
+/// sm_90 ptxas keeps all of a block's loads in flight in registers of their
+/// own.
+static int elementsPerThread(const Target &target) {
+  return target.capability >= 90 ? 128 : 32;
+}
 
-  // Whole heads (blockV 128) load the ring, q and k once, and are faster as
-  // soon as they fill the GPU. A small batch does not: there more, smaller
-  // blocks shorten the way of one token. Measured on an H200.
-  int64_t wholeHeads =
-      int64_t(rows) * spec.numValueHeads * ((spec.headDimV + 127) / 128);
-  bool fillsGpu = rows == 0 || wholeHeads >= 4 * int64_t(multiprocessors);
+namespace {
+/// A block of the output-only kernel for up to `heads` value heads at once.
+struct BlockChoice {
+  int64_t heads; ///< On a GPU with 132 SMs.
+  int blockV, numWarps;
+};
+} // namespace
+
+// Measured on an H200 with K = V = 128, HV = 32 and fp32 states. Few heads do
+// not fill the GPU: smaller blocks shorten the way of one token. Whole heads
+// load the ring, q and k once.
+constexpr BlockChoice blockChoices[] = {
+    {64, 32, 4}, {768, 64, 4}, {std::numeric_limits<int64_t>::max(), 128, 4}};
+// Elsewhere a thread holds less: more warps for the same rows.
+constexpr BlockChoice smallThreadChoices[] = {
+    {768, 32, 4}, {std::numeric_limits<int64_t>::max(), 64, 8}};
+
+template <size_t N>
+static BlockChoice chooseBlock(const BlockChoice (&choices)[N], int64_t heads) {
+  return *std::find_if(
+      choices, choices + N - 1,
+      [heads](const BlockChoice &choice) { return heads <= choice.heads; });
+}
+
+DecodeTuning chooseTuning(const DecodeSpec &spec, int rows,
+                          const Target &target, int multiprocessors) {
+  // Sizes that are not legal count as the nearest that are.
+  int paddedK = nextPowerOfTwo(std::clamp(spec.headDimK, 1, maxHeadDim));
+  int headDimV = std::clamp(spec.headDimV, 1, maxHeadDim);
+  int paddedV = std::max(16, nextPowerOfTwo(headDimV));
+  int mostPerThread = elementsPerThread(target);
+  bool smallThreads = mostPerThread < 128;
 
   DecodeTuning tuning;
-  tuning.flushRows = std::min(4, nextPowerOfTwo(spec.ringDepth));
-  if (rebuild) {
-    // One warp per 16 rows of an MMA fragment.
-    tuning.blockV = std::min(fillsGpu ? 64 : 32, paddedV);
-    tuning.blockK = std::clamp(paddedK, 16, 64);
-    tuning.numWarps = tuning.blockV / 16;
+  tuning.flushRows =
+      std::min(4, nextPowerOfTwo(std::clamp(spec.ringDepth, 1, maxRingDepth)));
+  if (spec.readout == Readout::Rebuild) {
+    // One warp per 16 rows of an MMA fragment, two where threads hold little.
+    tuning.blockV = std::min(64, paddedV);
+    tuning.blockK = std::clamp(paddedK, minDotWidth, 64);
+    tuning.numWarps = tuning.blockV / (smallThreads ? 8 : 16);
     return tuning;
   }
+
+  int64_t heads = std::numeric_limits<int64_t>::max();
+  if (rows > 0)
+    heads = int64_t(rows) * std::clamp(spec.numValueHeads, 1, maxHeads) *
+            ((headDimV + 127) / 128) * 132 / std::max(1, multiprocessors);
+  BlockChoice block = smallThreads ? chooseBlock(smallThreadChoices, heads)
+                                   : chooseBlock(blockChoices, heads);
+  tuning.blockV = std::min(block.blockV, paddedV);
+  tuning.numWarps = block.numWarps;
   // The whole K of a row stays in registers, so that a flush need not read the
-  // state again; 128 floats of it per thread is what fits.
-  tuning.blockV = std::min(fillsGpu ? 128 : 32, paddedV);
+  // state again.
   tuning.blockK = paddedK;
-  tuning.numWarps = 4;
-  while (tuning.blockV * paddedK > 128 * 32 * tuning.numWarps)
+  while (tuning.blockV * paddedK > mostPerThread * 32 * tuning.numWarps &&
+         tuning.blockV > 16)
     tuning.blockV /= 2;
   while (tuning.blockV * paddedK < 32 * tuning.numWarps && tuning.numWarps > 1)
     tuning.numWarps /= 2;
@@ -220,6 +270,8 @@ std::string kernelName(const DecodeSpec &spec, const DecodeTuning &tuning) {
   name += fmt::format("_al{}_bv{}_bk{}_w{}_fr{}", spec.alignment, tuning.blockV,
                       tuning.blockK, tuning.numWarps, tuning.flushRows);
   name += tuning.flushPrecision == FlushPrecision::Ieee ? "_ieee" : "_tf32x3";
+  if (tuning.prefetchDistance)
+    name += fmt::format("_pf{}", tuning.prefetchDistance);
   return name;
 }
 

@@ -76,6 +76,9 @@ struct DecodeTuning {
   int numWarps = 4; ///< Warps per block: 1, 2, 4 or 8.
   int flushRows = 4; ///< Ring rows folded per step of a flush: 1, 2, 4 or 8.
   FlushPrecision flushPrecision = FlushPrecision::Ieee;
+  /// Each block asks for the checkpoint of the block so many places on, which
+  /// then comes from the L2 cache; 0: not. Needs sm_90.
+  int prefetchDistance = 0;
 
   bool operator==(const DecodeTuning &) const = default;
 };
@@ -115,10 +118,11 @@ struct DecodeArgs {
 Status validate(const DecodeSpec &spec, const DecodeTuning &tuning,
                 const Target &target);
 
-/// The choice for `spec` when `rows` requests decode together on a GPU with
-/// `multiprocessors` SMs. rows = 0 asks for the large-batch variant.
+/// The choice for `spec` when `rows` requests decode together on a GPU of type
+/// `target` with `multiprocessors` SMs. rows = 0 asks for the large-batch
+/// variant. Any spec gets an answer; `validate` says whether it is legal.
 DecodeTuning chooseTuning(const DecodeSpec &spec, int rows,
-                          int multiprocessors = 132);
+                          const Target &target, int multiprocessors = 132);
 
 /// A symbol such as "gdn_decode_h16_hv32_k128_v128_l16_..." that names every
 /// specialized fact; equal symbols mean equal programs.
@@ -128,10 +132,10 @@ std::string kernelName(const DecodeSpec &spec, const DecodeTuning &tuning);
 /// qwen3.5-27b, qwen3.5-397b; heads are split over `tensorParallel` ranks.
 Result<DecodeSpec> modelPreset(const std::string &model, int tensorParallel);
 
-/// Smallest power of two >= n (n >= 1).
+/// Smallest power of two >= n, but at most 2^30, the largest of an int.
 constexpr int nextPowerOfTwo(int n) {
   int p = 1;
-  while (p < n)
+  while (p < n && p < 1 << 30)
     p *= 2;
   return p;
 }

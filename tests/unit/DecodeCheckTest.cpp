@@ -57,7 +57,7 @@ std::string verdict(const DecodeProblem &problem, Bug bug) {
   Result<CheckReport> report = run(problem, bug);
   REQUIRE(report);
   std::string why;
-  bool passed = withinTolerance(*report, problem.spec, &why);
+  bool passed = withinTolerance(*report, problem.spec, problem.tuning, &why);
   CHECK(passed == why.empty());
   CHECK(passed == report->firstProblem.empty());
   return why;
@@ -70,7 +70,7 @@ TEST_CASE("a right kernel passes", "[check]") {
   Result<CheckReport> report = run(problem, Bug::None);
   REQUIRE(report);
   std::string why;
-  CHECK(withinTolerance(*report, problem.spec, &why));
+  CHECK(withinTolerance(*report, problem.spec, problem.tuning, &why));
   CHECK(why == "");
   CHECK(report->firstProblem == "");
   CHECK(report->liveRowSteps == 3 * 14);
@@ -90,7 +90,7 @@ TEST_CASE("the fp64 step passes with only its storage rounding", "[check]") {
   kernel.run = [&](const DecodeArgs &args) { replayStep(problem.spec, args); };
   Result<CheckReport> report = checkDecode(device, kernel, {}, problem);
   REQUIRE(report);
-  CHECK(withinTolerance(*report, problem.spec));
+  CHECK(withinTolerance(*report, problem.spec, problem.tuning));
   CHECK(report->outError < 1e-7);
   CHECK(report->stateError < 1e-7);
 }
@@ -233,9 +233,9 @@ TEST_CASE("one wrong element hides in a norm, not in the worst", "[check]") {
   problem.steps = 4;
   Result<CheckReport> report = run(problem, Bug::OneWrongElement);
   REQUIRE(report);
-  CHECK(report->outError < tolerancesFor(problem.spec).out);
+  CHECK(report->outError < tolerancesFor(problem.spec, problem.tuning).out);
   std::string why;
-  CHECK(!withinTolerance(*report, problem.spec, &why));
+  CHECK(!withinTolerance(*report, problem.spec, problem.tuning, &why));
   CHECK(why.find("outWorst") == 0);
   CHECK(why.find("out[0, 0, 1] at step 2") != std::string::npos);
 }

@@ -10,6 +10,7 @@
 #include <catch2/catch.hpp>
 #include <cctype>
 #include <functional>
+#include <limits>
 #include <set>
 #include <vector>
 
@@ -38,41 +39,90 @@ TEST_CASE("the chosen tuning is valid for every spec", "[spec]") {
             spec.headDimK = K;
             spec.headDimV = V;
             spec.ringDepth = L;
-            DecodeTuning tuning = chooseTuning(spec, rows);
-            if (Status status = validate(spec, tuning, Target{}); !status)
-              FAIL("K=" << K << " V=" << V << " L=" << L << " rows=" << rows
-                        << ": " << status.message);
+            for (const char *chip : {"sm_80", "sm_90a"}) {
+              Target target = *Target::parse(chip);
+              DecodeTuning tuning = chooseTuning(spec, rows, target);
+              if (Status status = validate(spec, tuning, target); !status)
+                FAIL(chip << " K=" << K << " V=" << V << " L=" << L
+                          << " rows=" << rows << ": " << status.message);
+            }
           }
 }
 
+static Target targetOf(const char *chip) { return *Target::parse(chip); }
+
 TEST_CASE("the tuning follows the batch", "[spec]") {
+  const Target target = targetOf("sm_90a");
+  auto choose = [&](const DecodeSpec &spec, int rows, int SMs = 132) {
+    return chooseTuning(spec, rows, target, SMs);
+  };
   DecodeSpec spec; // 32 value heads, K = V = 128
-  CHECK(chooseTuning(spec, 1).blockV == 32);
-  CHECK(chooseTuning(spec, 16).blockV == 32);  // 512 < 4 * 132
-  CHECK(chooseTuning(spec, 17).blockV == 128); // 544
-  CHECK(chooseTuning(spec, 0).blockV == 128);
-  CHECK(chooseTuning(spec, 16, 64).blockV == 128); // a smaller GPU
-  CHECK(chooseTuning(spec, 0).blockK == 128);
-  CHECK(chooseTuning(spec, 0).numWarps == 4);
+  CHECK(choose(spec, 1).blockV == 32);
+  CHECK(choose(spec, 2).blockV == 32); // 64 heads
+  CHECK(choose(spec, 3).blockV == 64);
+  CHECK(choose(spec, 24).blockV == 64); // 768 heads
+  CHECK(choose(spec, 25).blockV == 128);
+  CHECK(choose(spec, 0).blockV == 128);
+  CHECK(choose(spec, 16, 64).blockV == 128); // a smaller GPU
+  CHECK(choose(spec, 0).blockK == 128);
+  for (int rows : {0, 1, 16})
+    CHECK(choose(spec, rows).numWarps == 4);
 
   spec.headDimK = 256; // the whole K stays: fewer rows
-  CHECK(chooseTuning(spec, 0).blockK == 256);
-  CHECK(chooseTuning(spec, 0).blockV == 64);
+  CHECK(choose(spec, 0).blockK == 256);
+  CHECK(choose(spec, 0).blockV == 64);
   spec.headDimV = 20;
-  CHECK(chooseTuning(spec, 0).blockV == 32);
+  CHECK(choose(spec, 0).blockV == 32);
   spec.headDimV = 3;
-  CHECK(chooseTuning(spec, 0).blockV == 16);
+  CHECK(choose(spec, 0).blockV == 16);
 
   spec = {};
   spec.readout = Readout::Rebuild;
-  CHECK(chooseTuning(spec, 0).blockV == 64);
-  CHECK(chooseTuning(spec, 0).blockK == 64);
-  CHECK(chooseTuning(spec, 0).numWarps == 4);
-  CHECK(chooseTuning(spec, 1).blockV == 32);
+  for (int rows : {0, 1}) {
+    CHECK(choose(spec, rows).blockV == 64);
+    CHECK(choose(spec, rows).blockK == 64);
+    CHECK(choose(spec, rows).numWarps == 4);
+  }
   spec.headDimV = 16;
-  CHECK(chooseTuning(spec, 0).numWarps == 1);
+  CHECK(choose(spec, 0).numWarps == 1);
   // No product in 32 bits.
-  CHECK(chooseTuning({}, 2000000000, 132).blockV == 128);
+  CHECK(choose({}, 2000000000).blockV == 128);
+}
+
+TEST_CASE("before sm_90 a thread holds less", "[spec]") {
+  for (const char *chip : {"sm_80", "sm_86", "sm_89"}) {
+    const Target target = targetOf(chip);
+    DecodeSpec spec;
+    for (int K : {64, 128, 256})
+      for (int rows : {0, 1, 16}) {
+        spec.headDimK = K;
+        DecodeTuning tuning = chooseTuning(spec, rows, target);
+        CHECK(tuning.blockV * tuning.blockK <= 32 * 32 * tuning.numWarps);
+      }
+    spec = {};
+    CHECK(chooseTuning(spec, 0, target).blockV == 64);
+    CHECK(chooseTuning(spec, 0, target).numWarps == 8);
+    spec.readout = Readout::Rebuild;
+    CHECK(chooseTuning(spec, 0, target).numWarps == 8);
+  }
+}
+
+TEST_CASE("an illegal spec gets a choice too", "[spec]") {
+  const int least = std::numeric_limits<int>::min();
+  const int most = std::numeric_limits<int>::max();
+  for (int size : {least, -1, 0, 257, (1 << 30) + 1, most}) {
+    DecodeSpec spec;
+    spec.headDimK = spec.headDimV = spec.ringDepth = size;
+    spec.numKeyHeads = spec.numValueHeads = size;
+    for (int rows : {least, 0, most}) {
+      DecodeTuning tuning = chooseTuning(spec, rows, Target{}, size);
+      CHECK(validate({}, {}, Target{}).isOk());
+      CHECK(!validate(spec, tuning, Target{}).isOk());
+    }
+  }
+  CHECK(nextPowerOfTwo(1) == 1);
+  CHECK(nextPowerOfTwo(96) == 128);
+  CHECK(nextPowerOfTwo(most) == 1 << 30);
 }
 
 TEST_CASE("a name says every specialized fact", "[spec]") {
@@ -138,6 +188,6 @@ TEST_CASE("model presets split their heads over ranks", "[spec]") {
     CHECK(spec->numValueHeads == row.valueHeads);
     CHECK(spec->headDimK == 128);
     CHECK(spec->headDimV == 128);
-    checkValid(*spec, chooseTuning(*spec, 0));
+    checkValid(*spec, chooseTuning(*spec, 0, Target{}));
   }
 }

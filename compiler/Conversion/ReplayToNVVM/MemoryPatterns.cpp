@@ -9,6 +9,8 @@
 #include "compiler/Conversion/ReplayToNVVM/ThreadProgram.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
@@ -251,11 +253,36 @@ struct StorePattern : ReplayPattern<StoreOp> {
   }
 };
 
+struct PrefetchPattern : ReplayPattern<PrefetchOp> {
+  using ReplayPattern::ReplayPattern;
+  LogicalResult
+  matchAndRewrite(PrefetchOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    ThreadBuilder b(op.getLoc(), rewriter, kernel);
+    LoweredView view(op.getView().getType(), adaptor.getView());
+    int64_t rowBytes = elementBytes(view.type.getElementType());
+    if (view.type.getRank() == 2)
+      rowBytes *= view.type.getShape()[1];
+    Value rows = view.sizes[0] ? view.sizes[0]
+                               : b.i32(view.type.getShape()[0]);
+    Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
+                                          b.threadId(), b.i32(0));
+    Value isAny = b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::sgt, rows,
+                                                b.i32(0));
+    auto branch = scf::IfOp::create(b, b.both(isFirst, isAny));
+    b.setInsertionPointToStart(branch.thenBlock());
+    NVVM::CpAsyncBulkPrefetchOp::create(
+        b, view.address, b.mul(rows, b.i32(rowBytes)), Value());
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
 } // namespace
 
 void replayjit::populateMemoryPatterns(Patterns &patterns,
                                        const TypeConverter &converter,
                                        KernelContext &kernel) {
-  patterns.add<ViewPattern, LoadPattern, StorePattern>(
+  patterns.add<ViewPattern, LoadPattern, StorePattern, PrefetchPattern>(
       converter, patterns.getContext(), kernel);
 }

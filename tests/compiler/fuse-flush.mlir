@@ -1,0 +1,143 @@
+// RUN: replay-opt %s --replay-fuse-flush | FileCheck %s
+// RUN: replay-opt %s --replay-fuse-flush="max-registers=31" | FileCheck %s --check-prefix=FEW
+
+!state = !replay.view<32x128xf32, strides [128, 1], align 16>
+!out = !replay.view<32x128xf32, strides [128, 1], align 16>
+
+// The flush uses the tile that the readout loaded. It costs 32 registers a
+// thread: 32 x 128 elements over 4 x 32 threads.
+// CHECK-LABEL: replay.kernel @flush(
+// CHECK: %[[T:.*]] = load
+// CHECK: scf.if
+// CHECK-NOT: load
+// CHECK: arith.addf %[[T]], %[[T]]
+// CHECK: return
+
+// With fewer registers to keep it in, it is loaded again.
+// FEW-LABEL: replay.kernel @flush(
+// FEW: load
+// FEW: scf.if
+// FEW: %[[U:.*]] = replay.load
+// FEW: arith.addf %[[U]], %[[U]]
+replay.kernel @flush(%p: !replay.ptr<f32>, %q: !replay.ptr<f32>, %n: i64, %i: i32, %flush: i1)
+    num_warps(4) blocks_per_row(1) {
+  %s = replay.view %p offset %n : !replay.ptr<f32> -> !state
+  %o = replay.view %q offset %n : !replay.ptr<f32> -> !out
+  %t = replay.load %s[%i, %i] : !state -> tensor<32x128xf32>
+  // A store through another pointer is no obstacle.
+  replay.store %t, %o[%i, %i] : tensor<32x128xf32>, !out
+  scf.if %flush {
+    %u = replay.load %s[%i, %i] : !state -> tensor<32x128xf32>
+    %new = arith.addf %u, %u : tensor<32x128xf32>
+    replay.store %new, %s[%i, %i] : tensor<32x128xf32>, !state
+  }
+  replay.return
+}
+
+// 16-bit tiles take half the registers.
+// FEW-LABEL: replay.kernel @flush_bf16(
+// FEW: load
+// FEW: scf.if
+// FEW-NOT: replay.load
+// FEW: return
+replay.kernel @flush_bf16(%p: !replay.ptr<bf16>, %n: i64, %i: i32, %flush: i1)
+    num_warps(4) blocks_per_row(1) {
+  %s = replay.view %p offset %n : !replay.ptr<bf16> -> !replay.view<32x128xbf16, strides [128, 1], align 16>
+  %t = replay.load %s[%i, %i] : !replay.view<32x128xbf16, strides [128, 1], align 16> -> tensor<32x128xbf16>
+  scf.if %flush {
+    %u = replay.load %s[%i, %i] : !replay.view<32x128xbf16, strides [128, 1], align 16> -> tensor<32x128xbf16>
+    replay.store %u, %s[%i, %i] : tensor<32x128xbf16>, !replay.view<32x128xbf16, strides [128, 1], align 16>
+  }
+  replay.return
+}
+
+// Two tiles of a row do not fit in 31 registers together, though each alone
+// takes 16: all are kept or none.
+// CHECK-LABEL: replay.kernel @two_tiles(
+// CHECK-COUNT-2: load
+// CHECK: scf.if
+// CHECK-NOT: load
+// CHECK: return
+// FEW-LABEL: replay.kernel @two_tiles(
+// FEW: scf.if
+// FEW: replay.load
+// FEW: replay.load
+replay.kernel @two_tiles(%p: !replay.ptr<f32>, %n: i64, %i: i32, %j: i32, %flush: i1)
+    num_warps(4) blocks_per_row(1) {
+  %s = replay.view %p offset %n : !replay.ptr<f32> -> !state
+  %t0 = replay.load %s[%i, %i] : !state -> tensor<32x64xf32>
+  %t1 = replay.load %s[%i, %j] : !state -> tensor<32x64xf32>
+  scf.if %flush {
+    %u0 = replay.load %s[%i, %i] : !state -> tensor<32x64xf32>
+    %u1 = replay.load %s[%i, %j] : !state -> tensor<32x64xf32>
+    replay.store %u0, %s[%i, %i] : tensor<32x64xf32>, !state
+    replay.store %u1, %s[%i, %j] : tensor<32x64xf32>, !state
+  }
+  replay.return
+}
+
+// Not across a store through the same pointer, whatever it writes.
+// CHECK-LABEL: replay.kernel @store_between(
+// CHECK: load
+// CHECK: store
+// CHECK: %[[U:.*]] = load
+// CHECK: store %[[U]]
+replay.kernel @store_between(%p: !replay.ptr<f32>, %n: i64, %i: i32, %j: i32)
+    num_warps(4) blocks_per_row(1) {
+  %s = replay.view %p offset %n : !replay.ptr<f32> -> !state
+  %t = replay.load %s[%i, %i] : !state -> tensor<32x128xf32>
+  replay.store %t, %s[%i, %j] : tensor<32x128xf32>, !state
+  %u = replay.load %s[%i, %i] : !state -> tensor<32x128xf32>
+  replay.store %u, %s[%j, %j] : tensor<32x128xf32>, !state
+  replay.return
+}
+
+// CHECK-LABEL: replay.kernel @another_tile(
+// CHECK-COUNT-2: load
+replay.kernel @another_tile(%p: !replay.ptr<f32>, %n: i64, %i: i32, %j: i32)
+    num_warps(4) blocks_per_row(1) {
+  %s = replay.view %p offset %n : !replay.ptr<f32> -> !state
+  %t = replay.load %s[%i, %i] : !state -> tensor<32x128xf32>
+  %u = replay.load %s[%i, %j] : !state -> tensor<32x128xf32>
+  %sum = arith.addf %t, %u : tensor<32x128xf32>
+  replay.store %sum, %s[%i, %i] : tensor<32x128xf32>, !state
+  replay.return
+}
+
+// The first load does not dominate the second.
+// CHECK-LABEL: replay.kernel @other_branch(
+// CHECK-COUNT-2: load
+replay.kernel @other_branch(%p: !replay.ptr<f32>, %q: !replay.ptr<f32>, %n: i64, %i: i32, %c: i1)
+    num_warps(4) blocks_per_row(1) {
+  %s = replay.view %p offset %n : !replay.ptr<f32> -> !state
+  %o = replay.view %q offset %n : !replay.ptr<f32> -> !out
+  scf.if %c {
+    %t = replay.load %s[%i, %i] : !state -> tensor<32x128xf32>
+    replay.store %t, %o[%i, %i] : tensor<32x128xf32>, !out
+  } else {
+    %u = replay.load %s[%i, %i] : !state -> tensor<32x128xf32>
+    replay.store %u, %o[%i, %i] : tensor<32x128xf32>, !out
+  }
+  replay.return
+}
+
+// A store later in a loop stands between its next iteration's load and ours.
+// CHECK-LABEL: replay.kernel @store_later_in_loop(
+// CHECK: load
+// CHECK: scf.for
+// CHECK: %[[U:.*]] = replay.load
+// CHECK: arith.addf %[[U]], %[[U]]
+replay.kernel @store_later_in_loop(%p: !replay.ptr<f32>, %q: !replay.ptr<f32>, %n: i64, %i: i32)
+    num_warps(4) blocks_per_row(1) {
+  %c1 = arith.constant 1 : i32
+  %s = replay.view %p offset %n : !replay.ptr<f32> -> !state
+  %o = replay.view %q offset %n : !replay.ptr<f32> -> !out
+  %t = replay.load %s[%i, %i] : !state -> tensor<32x128xf32>
+  replay.store %t, %o[%i, %i] : tensor<32x128xf32>, !out
+  scf.for %k = %c1 to %i step %c1 : i32 {
+    %u = replay.load %s[%i, %i] : !state -> tensor<32x128xf32>
+    %new = arith.addf %u, %u : tensor<32x128xf32>
+    replay.store %new, %s[%i, %i] : tensor<32x128xf32>, !state
+  }
+  replay.return
+}

@@ -1,0 +1,145 @@
+// RUN: replay-opt %s --replay-hoist-loads | FileCheck %s
+// RUN: replay-opt %s --replay-hoist-loads="max-registers=31" | FileCheck %s --check-prefix=FEW
+
+!row = !replay.view<128xf32, strides [1], align 16>
+!tile = !replay.view<32x128xf32, strides [128, 1], align 16>
+
+// Loads come first, the smallest before the others, with what gives their
+// addresses; arithmetic follows.
+// CHECK-LABEL: 
+// The large tile needs 32 registers a thread; with fewer it stays where it is.
+// FEW-LABEL: replay.kernel @order(
+// FEW: load {{.*}} -> f32
+// FEW: load {{.*}} -> tensor<128xf32>
+// FEW: load {{.*}} -> tensor<32x128xf32>
+// FEW: arith.addf
+replay.kernel @order(
+// CHECK: load {{.*}} -> f32
+// CHECK: load {{.*}} -> tensor<128xf32>
+// CHECK: load {{.*}} -> tensor<32x128xf32>
+// CHECK: arith.addf
+// CHECK: math.exp
+// CHECK: store
+replay.kernel @order(%p: !replay.ptr<f32>, %q: !replay.ptr<f32>, %r: !replay.ptr<f32>,
+    %n: i64, %i: i32) num_warps(4) blocks_per_row(1) {
+  %pid = replay.program_id x
+  %pid64 = arith.extsi %pid : i32 to i64
+  %v = replay.view %p offset %pid64 : !replay.ptr<f32> -> !tile
+  %t = replay.load %v[%i, %i] : !tile -> tensor<32x128xf32>
+  %sum = arith.addf %t, %t : tensor<32x128xf32>
+  %w = replay.view %q offset %pid64 : !replay.ptr<f32> -> !row
+  %x = replay.load %w[%i] : !row -> tensor<128xf32>
+  %y = math.exp %x : tensor<128xf32>
+  %z = replay.load %w[%pid] : !row -> f32
+  %o = replay.view %r offset %n : !replay.ptr<f32> -> !tile
+  replay.store %sum, %o[%i, %i] : tensor<32x128xf32>, !tile
+  replay.return
+}
+
+// A load stays behind a store through its own pointer and passes others.
+// CHECK-LABEL: replay.kernel @stores(
+// CHECK-SAME: %[[P:.*]]: !replay.ptr<f32>, %[[Q:.*]]: !replay.ptr<f32>
+// CHECK-DAG: %[[V:.*]] = view %[[P]]
+// CHECK-DAG: %[[W:.*]] = view %[[Q]]
+// CHECK-DAG: load %[[W]]
+// CHECK: store %{{.*}}, %[[V]]
+// CHECK: load %[[V]]
+// CHECK: math.exp
+replay.kernel @stores(%p: !replay.ptr<f32>, %q: !replay.ptr<f32>, %n: i64, %i: i32, %a: f32)
+    num_warps(4) blocks_per_row(1) {
+  %v = replay.view %p offset %n : !replay.ptr<f32> -> !row
+  %w = replay.view %q offset %n : !replay.ptr<f32> -> !row
+  replay.store %a, %v[%i] : f32, !row
+  %mine = replay.load %v[%i] : !row -> f32
+  %e = math.exp %mine : f32
+  %other = replay.load %w[%i] : !row -> f32
+  %sum = arith.addf %e, %other : f32
+  replay.store %sum, %v[%i] : f32, !row
+  replay.return
+}
+
+// The store may stand in a branch.
+// CHECK-LABEL: replay.kernel @store_in_branch(
+// CHECK: scf.if
+// CHECK: store
+// CHECK: load
+replay.kernel @store_in_branch(%p: !replay.ptr<f32>, %n: i64, %i: i32, %a: f32, %c: i1)
+    num_warps(4) blocks_per_row(1) {
+  %v = replay.view %p offset %n : !replay.ptr<f32> -> !row
+  scf.if %c {
+    replay.store %a, %v[%i] : f32, !row
+  }
+  %x = replay.load %v[%i] : !row -> f32
+  %o = arith.addf %x, %a : f32
+  replay.store %o, %v[%i] : f32, !row
+  replay.return
+}
+
+// An address that a branch computes keeps the load behind it.
+// CHECK-LABEL: replay.kernel @address_of_branch(
+// CHECK: scf.if
+// CHECK: load
+replay.kernel @address_of_branch(%p: !replay.ptr<f32>, %q: !replay.ptr<f32>, %n: i64, %i: i32, %c: i1)
+    num_warps(4) blocks_per_row(1) {
+  %at = scf.if %c -> (i32) {
+    scf.yield %i : i32
+  } else {
+    %pid = replay.program_id x
+    scf.yield %pid : i32
+  }
+  %v = replay.view %p offset %n : !replay.ptr<f32> -> !row
+  %x = replay.load %v[%at] : !row -> f32
+  %o = replay.view %q offset %n : !replay.ptr<f32> -> !row
+  replay.store %x, %o[%i] : f32, !row
+  replay.return
+}
+
+// A load whose address is loaded moves with that load.
+// CHECK-LABEL: replay.kernel @indirect(
+// CHECK: %[[AT:.*]] = load {{.*}} -> i32
+// CHECK: load %{{.*}}[%[[AT]]]
+// CHECK: math.exp
+replay.kernel @indirect(%p: !replay.ptr<i32>, %q: !replay.ptr<f32>, %n: i64, %i: i32, %a: f32)
+    num_warps(4) blocks_per_row(1) {
+  %e = math.exp %a : f32
+  %v = replay.view %p offset %n : !replay.ptr<i32> -> !replay.view<16xi32, strides [1]>
+  %at = replay.load %v[%i] : !replay.view<16xi32, strides [1]> -> i32
+  %w = replay.view %q offset %n : !replay.ptr<f32> -> !row
+  %x = replay.load %w[%at] : !row -> f32
+  %sum = arith.addf %x, %e : f32
+  replay.store %sum, %w[%i] : f32, !row
+  replay.return
+}
+
+// So it stays behind a store that the other load has to stay behind.
+// CHECK-LABEL: replay.kernel @indirect_behind_store(
+// CHECK: store
+// CHECK: %[[AT:.*]] = load {{.*}} -> i32
+// CHECK: load %{{.*}}[%[[AT]]]
+replay.kernel @indirect_behind_store(%p: !replay.ptr<i32>, %q: !replay.ptr<f32>, %n: i64, %i: i32)
+    num_warps(4) blocks_per_row(1) {
+  %v = replay.view %p offset %n : !replay.ptr<i32> -> !replay.view<16xi32, strides [1]>
+  replay.store %i, %v[%i] : i32, !replay.view<16xi32, strides [1]>
+  %at = replay.load %v[%i] : !replay.view<16xi32, strides [1]> -> i32
+  %w = replay.view %q offset %n : !replay.ptr<f32> -> !row
+  %x = replay.load %w[%at] : !row -> f32
+  replay.store %x, %w[%i] : f32, !row
+  replay.return
+}
+
+// Within a branch loads move to its start, not out of it.
+// CHECK-LABEL: replay.kernel @in_branch(
+// CHECK: scf.if
+// CHECK: replay.load
+// CHECK: math.exp
+replay.kernel @in_branch(%p: !replay.ptr<f32>, %n: i64, %i: i32, %a: f32, %c: i1)
+    num_warps(4) blocks_per_row(1) {
+  %v = replay.view %p offset %n : !replay.ptr<f32> -> !row
+  scf.if %c {
+    %e = math.exp %a : f32
+    %x = replay.load %v[%i] : !row -> f32
+    %sum = arith.addf %x, %e : f32
+    replay.store %sum, %v[%i] : f32, !row
+  }
+  replay.return
+}
