@@ -10,7 +10,12 @@
 #include "compiler/Support/Diagnostics.h"
 #include "dialect/ReplayDialect.h"
 
+#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
+#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
+#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
+#include "mlir/Conversion/NVVMToLLVM/NVVMToLLVM.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -24,17 +29,22 @@ using namespace mlir;
 using namespace replayjit;
 
 void replayjit::registerDialects(DialectRegistry &registry) {
-  registry.insert<replay::ReplayDialect, arith::ArithDialect,
-                  math::MathDialect, scf::SCFDialect, LLVM::LLVMDialect,
+  registry.insert<replay::ReplayDialect, arith::ArithDialect, math::MathDialect,
+                  scf::SCFDialect, cf::ControlFlowDialect, LLVM::LLVMDialect,
                   NVVM::NVVMDialect>();
   registerTranslations(registry);
+  // What the one conversion to LLVM (Pipeline.cpp) asks each dialect for.
+  arith::registerConvertArithToLLVMInterface(registry);
+  cf::registerConvertControlFlowToLLVMInterface(registry);
+  registerConvertMathToLLVMInterface(registry);
+  registerConvertNVVMToLLVMInterface(registry);
 }
 
 Compiler::Compiler() {
   DialectRegistry registry;
   registerDialects(registry);
-  context_ = std::make_unique<MLIRContext>(registry,
-                                           MLIRContext::Threading::DISABLED);
+  context_ =
+      std::make_unique<MLIRContext>(registry, MLIRContext::Threading::DISABLED);
   context_->loadAllAvailableDialects();
 }
 
@@ -121,12 +131,11 @@ public:
   }
 
   Status assemble() {
-    auto cubin = assembleCubin(kernel.ptx, kernel.target, kernel.name,
-                               options.assemble);
+    auto cubin =
+        assembleCubin(kernel.ptx, kernel.target, kernel.name, options.assemble);
     if (!cubin)
-      return Status::error(cubin.status().code,
-                           kernel.name + ", assemble: " +
-                               cubin.status().message);
+      return Status::error(cubin.status().code, kernel.name + ", assemble: " +
+                                                    cubin.status().message);
     kernel.cubin = std::move(cubin->cubin);
     kernel.assembler = std::move(cubin->assembler);
     kernel.assemblerLog = std::move(cubin->log);
@@ -146,9 +155,9 @@ public:
     if (auto names = (*module)->getAttrOfType<ArrayAttr>(kSites))
       for (Attribute name : names)
         sites.push_back(cast<StringAttr>(name).str());
-    auto program = host::jitHostProgram(std::move(*translated), std::move(llvm),
-                                        kernel.name + kHostSuffix.str(),
-                                        std::move(sites));
+    auto program =
+        host::jitHostProgram(std::move(*translated), std::move(llvm),
+                             kernel.name + kHostSuffix.str(), std::move(sites));
     if (!program)
       return Status::error(StatusCode::CompileFailed,
                            kernel.name + ", host program: " +
@@ -206,8 +215,8 @@ private:
         param.kind = KernelParam::Kind::I64;
       else if (!isa<LLVM::LLVMPointerType>(type)) {
         size = 4;
-        param.kind = type.isF32() ? KernelParam::Kind::F32
-                                  : KernelParam::Kind::I32;
+        param.kind =
+            type.isF32() ? KernelParam::Kind::F32 : KernelParam::Kind::I32;
       }
       param.offset = llvm::alignTo(signature.bytes, size);
       signature.bytes = param.offset + size;
@@ -231,8 +240,7 @@ Result<CompiledKernel> Compiler::compile(const Builder &build,
       status = compilation.toThreadProgram();
     if (!status || options.last <= Stage::ThreadProgram)
       return status;
-    if (compilation.kernel.launch.sharedBytes >
-        (uint32_t)target.maxSharedBytes)
+    if (compilation.kernel.launch.sharedBytes > (uint32_t)target.maxSharedBytes)
       return Status::invalid(fmt::format(
           "shared memory: {} needs {} bytes a block; {} allows at most {}",
           compilation.kernel.name, compilation.kernel.launch.sharedBytes,

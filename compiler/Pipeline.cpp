@@ -10,10 +10,7 @@
 #include "compiler/Host/HostLowering.h"
 #include "compiler/Transforms/Passes.h"
 
-#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
-#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
-#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
-#include "mlir/Conversion/NVVMToLLVM/NVVMToLLVM.h"
+#include "mlir/Conversion/ConvertToLLVM/ToLLVMPass.h"
 #include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
 #include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
 #include "mlir/Pass/PassRegistry.h"
@@ -57,17 +54,15 @@ void replayjit::buildThreadPipeline(OpPassManager &pm) {
 /// What GPU and host share below the thread program.
 static void addToLLVM(OpPassManager &pm) {
   pm.addPass(createSCFToControlFlowPass());
-  pm.addPass(createConvertMathToLLVMPass());
-  pm.addPass(createArithToLLVMConversionPass());
-  pm.addPass(createConvertControlFlowToLLVMPass());
+  // All dialects in one conversion. Some NVVM operations become inline PTX
+  // here, the mbarrier waits among them.
+  pm.addPass(createConvertToLLVMPass());
   pm.addPass(createReconcileUnrealizedCastsPass());
 }
 
 void replayjit::buildGPUPipeline(OpPassManager &pm) {
   pm.addPass(createLowerMemoryForGPUPass());
   addToLLVM(pm);
-  // Some NVVM operations become inline PTX here, the mbarrier waits among them.
-  pm.addPass(createConvertNVVMToLLVMPass());
 }
 
 void replayjit::buildHostPipeline(OpPassManager &pm) {

@@ -5,12 +5,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <iterator>
 #include <string_view>
 
 namespace replayjit {
 
 using enum DataType;
+using enum FlushPrecision;
 
 using P = DecodeProblem;
 
@@ -74,6 +76,16 @@ static constexpr Variation variations[] = {
        setTypes(p.spec, F32, F32, F32, F32);
        p.spec.ringDepth = 1;
      }},
+    {"l1-bf16",
+     [](P &p) {
+       setTypes(p.spec, BF16, BF16, BF16, BF16);
+       p.spec.ringDepth = 1;
+     }},
+    {"l1-fp16",
+     [](P &p) {
+       setTypes(p.spec, F16, F16, F16, F16);
+       p.spec.ringDepth = 1;
+     }},
     {"l4-r1", [](P &p) { setSizes(p.spec, 3, 3, 64, 64, 4); }},
     {"l16-r3", [](P &p) { setSizes(p.spec, 1, 3, 64, 64, 16); }},
     {"l5-r3", [](P &p) { setSizes(p.spec, 2, 6, 32, 32, 5); }},
@@ -95,6 +107,8 @@ static constexpr Variation variations[] = {
     {"k64-v128", [](P &p) { setSizes(p.spec, 1, 2, 64, 128, 8); }},
     {"k128-v64", [](P &p) { setSizes(p.spec, 1, 2, 128, 64, 8); }},
     {"k96-v80", [](P &p) { setSizes(p.spec, 1, 2, 96, 80, 8); }},
+    {"k96-v64-r3", [](P &p) { setSizes(p.spec, 1, 3, 96, 64, 4); }},
+    {"k60-v100", [](P &p) { setSizes(p.spec, 1, 2, 60, 100, 8); }},
     {"k60-v60", [](P &p) { setSizes(p.spec, 2, 2, 60, 60, 8); }},
     {"k128-v128", [](P &p) { setSizes(p.spec, 1, 2, 128, 128, 16); }},
     // Memory and padding rows.
@@ -124,6 +138,20 @@ static constexpr Variation variations[] = {
        p.rowSlots = {5, -1, 7, 2, -2147483647, 1, 3};
        p.badCursors = {{5, 8}, {6, -1}};
      }},
+    // Slots that an int32 would cut to a legal one, and the first too large.
+    {"slots-past-end",
+     [](P &p) {
+       p.spec.indexType = I64;
+       p.batch = 6;
+       p.rowSlots = {5, (int64_t(1) << 32) + 5, 7,
+                     2, int64_t(1) << 52,       -(int64_t(1) << 40)};
+     }},
+    {"bad-cursors",
+     [](P &p) {
+       p.batch = 6;
+       p.rowSlots = {5, 1, 2, 0, 3, 4};
+       p.badCursors = {{1, 8}, {2, -1}, {4, INT32_MAX}, {5, INT32_MIN}};
+     }},
     // Optional parts.
     {"no-l2norm", [](P &p) { p.spec.qkL2Norm = false; }},
     {"no-force-flush",
@@ -135,6 +163,12 @@ static constexpr Variation variations[] = {
      [](P &p) {
        setTypes(p.spec, F32, F32, F32, F32);
        p.mixedGates = true;
+     }},
+    // Errors must not grow from token to token.
+    {"long",
+     [](P &p) {
+       setSizes(p.spec, 1, 1, 32, 32, 4);
+       p.steps = 1000;
      }},
 };
 
@@ -148,11 +182,31 @@ static constexpr Variation outputOnlyTiles[] = {
     {"tiles-32-16-w2-f2", [](P &) {}, {32, 16, 2, 2}},
     {"tiles-128-128-w4-f4", withLargeHeads, {128, 128, 4, 4}},
     {"tiles-64-128-w8-f4", withLargeHeads, {64, 128, 8, 4}},
+    {"tf32x3", [](P &) {}, {32, 64, 4, 4, Tf32x3}},
+    {"tf32x3-f1", [](P &) {}, {16, 64, 2, 1, Tf32x3}},
+    {"tf32x3-f8-bf16",
+     [](P &p) { setTypes(p.spec, BF16, BF16, BF16, BF16); },
+     {64, 64, 4, 8, Tf32x3}},
+    {"tf32x3-fp32",
+     [](P &p) {
+       setTypes(p.spec, F32, F32, F32, F32);
+       setSizes(p.spec, 1, 2, 128, 128, 16);
+     },
+     {128, 128, 4, 4, Tf32x3}},
+    {"tf32x3-k60-v100",
+     [](P &p) {
+       setTypes(p.spec, F32, F32, F32, F32);
+       setSizes(p.spec, 1, 3, 60, 100, 16);
+     },
+     {64, 32, 4, 4, Tf32x3}},
+    {"tf32x3-l1", [](P &p) { p.spec.ringDepth = 1; }, {32, 64, 4, 1, Tf32x3}},
 };
 static constexpr Variation rebuildTiles[] = {
     {"tiles-64-32-w4", [](P &) {}, {64, 32, 4, 4}},
     {"tiles-16-16-w1", [](P &) {}, {16, 16, 1, 4}},
     {"tiles-64-64-w4-k128", withLargeHeads, {64, 64, 4, 4}},
+    {"tiles-32-64-w8", [](P &) {}, {32, 64, 8, 4}},
+    {"tiles-16-16-w4", [](P &) {}, {16, 16, 4, 4}},
 };
 
 static std::string_view prefixOf(Readout readout) {

@@ -58,20 +58,17 @@ static const char *kindName(KernelParam::Kind kind) {
   return "";
 }
 
-std::string replayjit::toJson(const CompiledKernel &kernel,
-                              const DecodeSpec &spec,
-                              const DecodeTuning &tuning) {
+/// `madeFrom` comes after the target.
+static std::string record(const CompiledKernel &kernel, const Json &madeFrom) {
   Json params = Json::array();
   for (const KernelParam &param : kernel.signature.params)
     params.push_back({{"name", param.name},
                       {"kind", kindName(param.kind)},
                       {"offset", param.offset}});
   const ResourceUsage &usage = kernel.resources;
-  Json record = {
-      {"name", kernel.name},
-      {"target", kernel.target.chip},
-      {"spec", specToJson(spec)},
-      {"tuning", tuningToJson(tuning)},
+  Json record = {{"name", kernel.name}, {"target", kernel.target.chip}};
+  record.update(madeFrom);
+  record.update(Json{
       {"launch",
        {{"blocksPerRow", kernel.launch.blocksPerRow},
         {"threads", kernel.launch.threads},
@@ -87,6 +84,17 @@ std::string replayjit::toJson(const CompiledKernel &kernel,
       {"assembler", kernel.assembler},
       {"ptxBytes", kernel.ptx.size()},
       {"cubinBytes", kernel.cubin.size()},
-  };
+  });
   return record.dump(2) + "\n";
+}
+
+std::string replayjit::toJson(const CompiledKernel &kernel,
+                              const DecodeSpec &spec,
+                              const DecodeTuning &tuning) {
+  return record(kernel,
+                {{"spec", specToJson(spec)}, {"tuning", tuningToJson(tuning)}});
+}
+
+std::string replayjit::toJson(const CompiledKernel &kernel) {
+  return record(kernel, Json::object());
 }

@@ -15,6 +15,9 @@ namespace replayjit {
 std::string toJson(const CompiledKernel &kernel, const DecodeSpec &spec,
                    const DecodeTuning &tuning);
 
+/// The same for a kernel that was made from a program.
+std::string toJson(const CompiledKernel &kernel);
+
 } // namespace replayjit
 
 #endif

@@ -1,7 +1,9 @@
 //===- ReplayCompile.cpp - A spec in, any stage out -----------------------===//
 
+#include "tools/CommandLine.h"
 #include "tools/CompileReports.h"
 #include "tools/Json.h"
+#include "tools/ProgramFile.h"
 #include "tools/Progress.h"
 #include "tools/SpecOptions.h"
 #include "tools/Tools.h"
@@ -41,6 +43,7 @@ constexpr Artifact artifacts[] = {
 
 struct Options {
   SpecOptions kernel;
+  std::string program; ///< A file; empty: the kernel of the flags.
   std::string emit, output, dumpDirectory, outDirectory, assembler = "any";
   int timing = 0; ///< Runs to time.
   bool summary = false, failOnSpill = false;
@@ -72,7 +75,7 @@ void Options::addTo(CLI::App &app) {
   app.add_option("--emit", emit,
                  "What to write; default: ptx, or nothing if one of the "
                  "reports below is asked for")
-      ->check(CLI::IsMember(names))
+      ->check(oneOf(names))
       ->group(group);
   app.add_option("-o,--output", output, "Where to; default: stdout")
       ->group(group);
@@ -91,9 +94,16 @@ void Options::addTo(CLI::App &app) {
                "Fail if the kernel spills registers or needs a stack")
       ->group(group);
   app.add_option("--assembler", assembler, "Which assembler makes the cubin")
-      ->check(CLI::IsMember({"any", "nvjitlink", "ptxas"}))
+      ->check(oneOf({"any", "nvjitlink", "ptxas"}))
       ->group(group);
   kernel.addTo(app);
+  CLI::Option *file =
+      app.add_option("--mlir", program,
+                     "Compile the replay.kernel written in this file; of the "
+                     "kernel's flags only --readout counts")
+          ->group("Kernel");
+  for (CLI::Option *other : kernel.facts())
+    file->excludes(other);
 }
 
 const Artifact *Options::artifact() const {
@@ -135,10 +145,15 @@ public:
 
 private:
   Status setUp();
+  Status readProgram();
   Result<CompiledKernel> compile(StageObserver observer);
+  Result<CompiledKernel> compileOnce(const CompileOptions &all);
   Status timeStages();
   Status writeArtifact(const Artifact &artifact);
   Status writeDirectory();
+  std::string json() const {
+    return program ? toJson(kernel) : toJson(kernel, spec, tuning);
+  }
   /// Reports share stdout only with reports.
   FILE *reportStream() const {
     return options.artifact() && options.writesToStdout() ? stderr : stdout;
@@ -151,6 +166,8 @@ private:
   CompileOptions compileOptions;
   StageClock startUp;
   Compiler compiler;
+  mlir::OwningOpRef<mlir::ModuleOp> program; ///< Of --mlir.
+  std::string name;                          ///< Of the kernel.
   CompiledKernel kernel;
   std::map<std::string, std::string> stageTexts; ///< Of those to be written.
 };
@@ -168,6 +185,7 @@ Status Run::setUp() {
     return chip.status();
   target = chip->value_or(Target());
   tuning = options.kernel.tuning(spec, /*rows=*/0, target);
+  name = kernelName(spec, tuning);
   compileOptions.last = options.lastStage();
   compileOptions.assemble = AssembleOptions::fromEnvironment();
   using Preference = AssembleOptions::Preference;
@@ -175,13 +193,32 @@ Status Run::setUp() {
     compileOptions.assemble.preference = Preference::Ptxas;
   if (options.assembler == "nvjitlink")
     compileOptions.assemble.preference = Preference::NvJitLink;
+  return options.program.empty() ? Status::ok() : readProgram();
+}
+
+Status Run::readProgram() {
+  auto parsed = parseProgramFile(compiler.context(), options.program);
+  if (!parsed)
+    return parsed.status();
+  program = std::move(parsed->module);
+  name = parsed->kernelName;
+  compileOptions.pipeline = decodePipeline(spec, tuning);
   return Status::ok();
+}
+
+Result<CompiledKernel> Run::compileOnce(const CompileOptions &all) {
+  if (!program)
+    return compileDecode(compiler, spec, tuning, target, all);
+  auto copy = [this](mlir::MLIRContext &) {
+    return mlir::OwningOpRef<mlir::ModuleOp>(program->clone());
+  };
+  return compiler.compile(copy, target, all);
 }
 
 Result<CompiledKernel> Run::compile(StageObserver observer) {
   CompileOptions all = compileOptions;
   all.observer = std::move(observer);
-  auto result = compileDecode(compiler, spec, tuning, target, all);
+  auto result = compileOnce(all);
   if (result || result.status().code != StatusCode::NotFound ||
       !options.cubinIsOptional() || all.last != Stage::Cubin)
     return result;
@@ -189,7 +226,7 @@ Result<CompiledKernel> Run::compile(StageObserver observer) {
   std::fprintf(stderr, "no cubin is made: %s\n",
                result.status().message.c_str());
   all.last = compileOptions.last = Stage::PTX;
-  return compileDecode(compiler, spec, tuning, target, all);
+  return compileOnce(all);
 }
 
 Status Run::timeStages() {
@@ -209,26 +246,26 @@ Status Run::timeStages() {
 }
 
 Status Run::writeArtifact(const Artifact &artifact) {
-  const std::string name = artifact.name;
+  const std::string kind = artifact.name;
   std::string text;
   std::string_view bytes;
   if (artifact.file) {
     bytes = stageTexts[artifact.file];
-  } else if (name == "ptx") {
+  } else if (kind == "ptx") {
     bytes = kernel.ptx;
-  } else if (name == "cubin") {
+  } else if (kind == "cubin") {
     if (options.writesToStdout() && isatty(STDOUT_FILENO))
       return Status::invalid(
           "emit: a cubin is no text for a terminal; name a file with -o");
     bytes = bytesOf(kernel.cubin);
-  } else if (name == "sass") {
+  } else if (kind == "sass") {
     Result<std::string> sass =
         disassemble(kernel.cubin, compileOptions.assemble);
     if (!sass)
       return sass.status();
     bytes = text = std::move(*sass);
   } else {
-    bytes = text = toJson(kernel, spec, tuning);
+    bytes = text = json();
   }
   if (!options.writesToStdout())
     return writeFile(options.output, bytes);
@@ -249,11 +286,11 @@ Status Run::writeDirectory() {
     return Status::error(StatusCode::NotFound,
                          fmt::format("out-dir: cannot create '{}' ({})",
                                      options.outDirectory, code.message()));
-  const std::string json = toJson(kernel, spec, tuning);
+  const std::string record = json();
   for (auto [suffix, bytes] : {std::pair<const char *, std::string_view>{
                                    ".cubin", bytesOf(kernel.cubin)},
                                {".ptx", kernel.ptx},
-                               {".json", json}})
+                               {".json", record}})
     if (Status status = writeFile(base.string() + suffix, bytes); !status)
       return status;
   return Status::ok();
@@ -270,8 +307,7 @@ Status Run::operator()() {
   std::string dumpError;
   StageObserver dump;
   if (!options.dumpDirectory.empty())
-    dump = dumpStagesTo(options.dumpDirectory, kernelName(spec, tuning),
-                        &dumpError);
+    dump = dumpStagesTo(options.dumpDirectory, name, &dumpError);
   StageObserver observer;
   if (dump || (artifact && artifact->file))
     observer = [&](const std::string &file, const std::string &text) {

@@ -228,6 +228,15 @@ int replayjit::replayRun(int argc, char **argv) {
   auto cases = options.cases(target, (*device)->multiprocessors());
   if (!cases)
     return fail(cases.status().message);
+  if (options.suite.empty())
+    for (const DecodeCase &entry : *cases) {
+      const DecodeProblem &problem = entry.problem;
+      Status status = validate(problem.spec, problem.tuning, target);
+      if (status)
+        status = validateProblem(problem);
+      if (!status)
+        return fail(status.message);
+    }
   Runner runner(options, **device, target);
   return runAll(runner, *cases);
 }

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <climits>
 
 using namespace replayjit;
 
@@ -13,7 +14,7 @@ void RunOptions::addTo(CLI::App &app) {
   app.add_option("--device", device,
                  "gpu, or cpu for the host emulation; default: gpu if there is "
                  "one")
-      ->check(CLI::IsMember({"gpu", "cpu"}))
+      ->check(oneOf({"gpu", "cpu"}))
       ->group(where);
   app.add_option("--gpu", ordinal, "Which GPU")->group(where);
   app.add_option("--lane-order", laneOrder,
@@ -40,22 +41,22 @@ void RunOptions::addTo(CLI::App &app) {
 
   const char *run = "Run";
   app.add_option("--batch", problem.batch, "Rows of a launch")
-      ->check(CLI::Range(0, 65536))
+      ->check(within(0, 65536))
       ->group(run);
   app.add_option("--slots", slots, "State slots; default: twice the rows")
-      ->check(CLI::Range(0, 1 << 20))
+      ->check(within(0, 1 << 20))
       ->group(run);
   app.add_option("--steps", problem.steps, "Tokens of each row")->group(run);
   app.add_option("--seed", problem.seed, "Of all that is random")->group(run);
   app.add_option("--null-rows", paddingRows,
                  "How many of the rows have no slot, in turn a null slot and "
                  "one past the end")
-      ->check(CLI::NonNegativeNumber)
+      ->check(within(0, INT_MAX))
       ->group(run);
   app.add_option(
          "--force-every", forceEvery,
          "Force a flush of row r at every Nth step, the (N-1-r)th first")
-      ->check(CLI::NonNegativeNumber)
+      ->check(within(0, INT_MAX))
       ->group(run);
   app.add_flag("--staggered", problem.staggered,
                "Start rows at different ring phases")

@@ -2,6 +2,8 @@
 
 #include "tools/SpecOptions.h"
 
+#include <climits>
+
 using namespace replayjit;
 
 void SpecOptions::addTo(CLI::App &app) {
@@ -39,19 +41,24 @@ void SpecOptions::addTo(CLI::App &app) {
                "There is no force_flush argument")
       ->group(spec);
   app.add_option("--null-slot", nullSlot, "Slots that mean no request")
-      ->check(CLI::IsMember({"negative", "nonpositive"}))
+      ->check(oneOf({"negative", "nonpositive"}))
       ->group(spec);
   app.add_option("--readout", readout, "How an output is read")
-      ->check(CLI::IsMember({"output-only", "rebuild"}))
+      ->check(oneOf({"output-only", "rebuild"}))
       ->group(spec);
   app.add_option("--alignment", alignment,
                  "Bytes that divide every pointer, stride and pitch: 16 or 0")
       ->group(spec);
 
+  factOptions = app.get_options([&](const CLI::Option *option) {
+    return option->get_group() == spec && option->get_name() != "--readout";
+  });
+
   const char *const choices = "Tuning";
   app.add_option("--rows", rows,
                  "Choose what is not given below for so many requests at once; "
                  "0: very many")
+      ->check(within(0, INT_MAX))
       ->group(choices);
   app.add_option("--block-v", blockV, "State rows per block")->group(choices);
   app.add_option("--block-k", blockK, "Columns per K tile")->group(choices);
@@ -62,7 +69,7 @@ void SpecOptions::addTo(CLI::App &app) {
                  "Blocks ahead whose state is brought into the L2; 0: none")
       ->group(choices);
   app.add_option("--flush-precision", flushPrecision, "Of a flush's products")
-      ->check(CLI::IsMember({"ieee", "tf32x3"}))
+      ->check(oneOf({"ieee", "tf32x3"}))
       ->group(choices);
   app.add_option("--target", chip, "GPU architecture, such as sm_90a")
       ->group(choices);

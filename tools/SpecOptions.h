@@ -3,11 +3,11 @@
 #define REPLAYJIT_TOOLS_SPECOPTIONS_H
 
 #include "kernels/Decode/DecodeSpec.h"
-
-#include <CLI/CLI.hpp>
+#include "tools/CommandLine.h"
 
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace replayjit {
 
@@ -16,6 +16,9 @@ namespace replayjit {
 class SpecOptions {
 public:
   void addTo(CLI::App &app);
+
+  /// The flags that say what is computed, --readout excepted.
+  const std::vector<CLI::Option *> &facts() const { return factOptions; }
 
   /// The model's preset, or the default spec, with what the flags change. It is
   /// not validated: compiling it says what is wrong with it.
@@ -29,6 +32,7 @@ public:
   Result<std::optional<Target>> target() const;
 
 private:
+  std::vector<CLI::Option *> factOptions;
   std::string model;
   int tensorParallel = 1;
   std::optional<int> heads, valueHeads, k, v, ringDepth, alignment;

@@ -7,8 +7,13 @@
 
 #include "tools/Tools.h"
 
+#include "llvm/Support/ErrorHandling.h"
+
+#include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
+#include <string>
 #include <string_view>
 
 namespace {
@@ -29,6 +34,13 @@ const Tool *find(std::string_view path) {
 }
 } // namespace
 
+/// LLVM's back end can only end the process: then with a sentence.
+static void onFatalError(void *, const char *reason, bool) {
+  std::string text = reason;
+  text.resize(std::min(text.size(), text.find('\n')));
+  std::_Exit(replayjit::fail("LLVM: " + text));
+}
+
 int main(int argc, char **argv) {
   const Tool *tool = argc > 0 ? find(argv[0]) : nullptr;
   if (!tool && argc > 1 && (tool = find(argv[1]))) {
@@ -41,6 +53,7 @@ int main(int argc, char **argv) {
                stderr);
     return replayjit::exitUsage;
   }
+  llvm::install_fatal_error_handler(onFatalError);
   try {
     return tool->run(argc, argv);
   } catch (const std::exception &problem) { // of CLI11 or the JSON library

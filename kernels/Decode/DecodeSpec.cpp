@@ -221,10 +221,11 @@ DecodeTuning chooseTuning(const DecodeSpec &spec, int rows,
   tuning.flushRows =
       std::min(4, nextPowerOfTwo(std::clamp(spec.ringDepth, 1, maxRingDepth)));
   if (spec.readout == Readout::Rebuild) {
-    // One warp per 16 rows of an MMA fragment, two where threads hold little.
-    tuning.blockV = std::min(64, paddedV);
+    // A warp per 16 rows of an MMA fragment; four share them where threads hold
+    // little.
+    tuning.blockV = std::min(smallThreads ? 32 : 64, paddedV);
     tuning.blockK = std::clamp(paddedK, minDotWidth, 64);
-    tuning.numWarps = tuning.blockV / (smallThreads ? 8 : 16);
+    tuning.numWarps = tuning.blockV / (smallThreads ? 4 : 16);
     return tuning;
   }
 

@@ -6,14 +6,7 @@
 
 // Loads come first, the smallest before the others, with what gives their
 // addresses; arithmetic follows.
-// CHECK-LABEL: 
-// The large tile needs 32 registers a thread; with fewer it stays where it is.
-// FEW-LABEL: replay.kernel @order(
-// FEW: load {{.*}} -> f32
-// FEW: load {{.*}} -> tensor<128xf32>
-// FEW: load {{.*}} -> tensor<32x128xf32>
-// FEW: arith.addf
-replay.kernel @order(
+// CHECK-LABEL: replay.kernel @order(
 // CHECK: load {{.*}} -> f32
 // CHECK: load {{.*}} -> tensor<128xf32>
 // CHECK: load {{.*}} -> tensor<32x128xf32>
@@ -33,6 +26,28 @@ replay.kernel @order(%p: !replay.ptr<f32>, %q: !replay.ptr<f32>, %r: !replay.ptr
   %z = replay.load %w[%pid] : !row -> f32
   %o = replay.view %r offset %n : !replay.ptr<f32> -> !tile
   replay.store %sum, %o[%i, %i] : tensor<32x128xf32>, !tile
+  replay.return
+}
+
+// The large tile takes 32 registers a thread; with fewer it stays where it is.
+// CHECK-LABEL: replay.kernel @large(
+// CHECK: load
+// CHECK: load
+// CHECK: math.exp
+// FEW-LABEL: replay.kernel @large(
+// FEW: load {{.*}} -> tensor<128xf32>
+// FEW: math.exp
+// FEW: load {{.*}} -> tensor<32x128xf32>
+replay.kernel @large(%p: !replay.ptr<f32>, %q: !replay.ptr<f32>, %n: i64, %i: i32, %a: f32)
+    num_warps(4) blocks_per_row(1) {
+  %e = math.exp %a : f32
+  %v = replay.view %p offset %n : !replay.ptr<f32> -> !tile
+  %t = replay.load %v[%i, %i] : !tile -> tensor<32x128xf32>
+  %w = replay.view %q offset %n : !replay.ptr<f32> -> !row
+  %x = replay.load %w[%i] : !row -> tensor<128xf32>
+  replay.store %e, %w[%i] : f32, !row
+  replay.store %x, %w[%i] : tensor<128xf32>, !row
+  replay.store %t, %v[%i, %i] : tensor<32x128xf32>, !tile
   replay.return
 }
 

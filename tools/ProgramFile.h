@@ -1,0 +1,25 @@
+//===- ProgramFile.h - A kernel written by hand -----------------*- C++ -*-===//
+#ifndef REPLAYJIT_TOOLS_PROGRAMFILE_H
+#define REPLAYJIT_TOOLS_PROGRAMFILE_H
+
+#include "compiler/Support/Status.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+
+#include <string>
+
+namespace replayjit {
+
+struct ProgramFile {
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  std::string kernelName; ///< Of its one replay.kernel.
+};
+
+/// Reads the MLIR text in `path`. An error names file, line and column.
+Result<ProgramFile> parseProgramFile(mlir::MLIRContext &context,
+                                     const std::string &path);
+
+} // namespace replayjit
+
+#endif
