@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <cstdio>
 #include <algorithm>
 #include <climits>
 
@@ -36,6 +37,9 @@ void RunOptions::addTo(CLI::App &app) {
           ->group(many);
   app.add_option("--filter", filter, "Only those whose name contains this")
       ->needs(chosen)
+      ->group(many);
+  app.add_option("--shard", shard,
+                 "I/N: every N-th of the list, from the I-th (1 to N) on")
       ->group(many);
   app.add_flag("--list", list, "Print the names and stop")->group(many);
 
@@ -126,5 +130,17 @@ Result<std::vector<DecodeCase>> RunOptions::cases(const Target &target,
     return Status::invalid(
         fmt::format("filter: no name of suite '{}' contains '{}'; see --list",
                     suite, filter));
-  return all;
+  if (shard.empty())
+    return all;
+  size_t index = 0, count = 0;
+  char rest = 0;
+  if (std::sscanf(shard.c_str(), "%zu/%zu%c", &index, &count, &rest) != 2 ||
+      index < 1 || index > count || count > all->size())
+    return Status::invalid(fmt::format(
+        "shard: '{}' is not allowed; it must be I/N with 1 <= I <= N <= {}",
+        shard, all->size()));
+  std::vector<DecodeCase> chosen;
+  for (size_t i = index - 1; i < all->size(); i += count)
+    chosen.push_back(std::move((*all)[i]));
+  return chosen;
 }

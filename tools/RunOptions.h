@@ -13,7 +13,7 @@ namespace replayjit {
 /// The flags of replay-run.
 struct RunOptions {
   SpecOptions kernel;
-  std::string device, laneOrder = "forward", suite, filter;
+  std::string device, laneOrder = "forward", suite, filter, shard;
   int ordinal = 0;
   bool list = false, noTiming = false, assemble = false;
 
