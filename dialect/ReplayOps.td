@@ -124,13 +124,13 @@ def Replay_ReconstructOp : Replay_Op<"reconstruct", [Pure,
         A = exp(sum_j g_j),   W_j = exp(sum_{i<j} g_i)
 
     (SGLang PR #28451), the ring's rows given from the newest down: `checkpoint`
-    is S0 [V, K]; `d` [L, V], `k` [L, K] and `gates` [L] are views whose first
-    size is `count`. Summing the gates in this order keeps W exact for gates of
+    is S0 [V, K]; `d` [L, V], `k` [L, K] and `gates`, [L] for Gated DeltaNet or
+    [L, K] for Kimi Delta Attention, are views whose first size is `count`. Summing the gates in this order keeps W exact for gates of
     any size, -inf included. Without a ring, S is the checkpoint. `depth` is the
     most rows a ring can hold, rounded up to a power of two.
 
-    Constraints: (R1) checkpoint, d and k have rank 2, gates rank 1, and all have
-    float elements; (R2) `depth` is a power of two; (R3) the ring's operands are
+    Constraints: (R1) checkpoint, d and k have rank 2, gates rank 1 or 2, and all
+    have float elements; (R2) `depth` is a power of two; (R3) the ring's operands are
     all there or all absent.
 
     ```mlir
@@ -177,22 +177,24 @@ def Replay_FlushOp : Replay_Op<"flush", []> {
   let summary = "Forms the state after a token and stores it";
   let description = [{
     Stores `S diag(decay) + d k^T` to `dst`. The only place where a state is
-    formed outside of the rebuild readout.
+    formed outside of the rebuild readout. `decay` is one number or one a column.
 
     Constraints: (F1) d is a tensor<Vxf32>, k a tensor<Kxf32> of the state's
-    shape; (F2) `dst` has rank 2.
+    shape, and decay an f32 or a tensor<Kxf32>; (F2) `dst` has rank 2.
 
     ```mlir
     replay.flush %s decay %alpha update %dt, %kt into %s0 : !replay.state<32x128>,
-        tensor<32xf32>, tensor<128xf32>,
+        f32, tensor<32xf32>, tensor<128xf32>,
         !replay.view<32x128xf32, strides [128, 1], align 16>
     ```
   }];
-  let arguments = (ins Replay_StateType:$state, F32:$decay, Replay_Tile:$d,
+  let arguments = (ins Replay_StateType:$state, Replay_FloatTileOrScalar:$decay,
+    Replay_Tile:$d,
     Replay_Tile:$k, Replay_ViewType:$dst);
   let hasVerifier = 1;
   let assemblyFormat = [{ $state `decay` $decay `update` $d `,` $k `into` $dst
-    attr-dict `:` type($state) `,` type($d) `,` type($k) `,` type($dst) }];
+    attr-dict `:` type($state) `,` type($decay) `,` type($d) `,` type($k) `,`
+    type($dst) }];
 }
 
 //===----------------------------------------------------------------------===//

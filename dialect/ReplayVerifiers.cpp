@@ -43,9 +43,10 @@ LogicalResult KernelOp::verify() {
 //===----------------------------------------------------------------------===//
 
 LogicalResult ReconstructOp::verify() {
-  auto floatView = [](Value view, int64_t rank) {
+  auto floatView = [](Value view, int64_t rank) { // 0: any rank
     auto type = cast<ViewType>(view.getType());
-    return type.getRank() == rank && isa<FloatType>(type.getElementType());
+    return (rank == 0 || type.getRank() == rank) &&
+           isa<FloatType>(type.getElementType());
   };
   bool ring = getCount() != nullptr;
   if (ring != (getD() != nullptr) || ring != (getK() != nullptr) ||
@@ -53,9 +54,9 @@ LogicalResult ReconstructOp::verify() {
     return emitOpError("ring operands must be all there or all absent (R3)");
   if (!floatView(getCheckpoint(), 2) ||
       (ring && (!floatView(getD(), 2) || !floatView(getK(), 2) ||
-                !floatView(getGates(), 1))))
+                !floatView(getGates(), 0))))
     return emitOpError("views must have float elements and rank 2, gates rank 1 "
-                       "(R1)");
+                       "or 2 (R1)");
   if (!llvm::isPowerOf2_32(getDepth()))
     return emitOpError() << "depth is " << getDepth()
                          << "; it must be a power of two (R2)";
@@ -82,10 +83,12 @@ LogicalResult ContractOp::verify() {
 LogicalResult FlushOp::verify() {
   StateType state = getState().getType();
   if (!isF32Tile(getD(), {state.getRows()}) ||
-      !isF32Tile(getK(), {state.getColumns()}))
+      !isF32Tile(getK(), {state.getColumns()}) ||
+      !(getDecay().getType().isF32() ||
+        isF32Tile(getDecay(), {state.getColumns()})))
     return emitOpError() << "needs d of tensor<" << state.getRows()
-                         << "xf32> and k of tensor<" << state.getColumns()
-                         << "xf32> (F1)";
+                         << "xf32>, k of tensor<" << state.getColumns()
+                         << "xf32> and a decay of f32 or k's type (F1)";
   if (cast<ViewType>(getDst().getType()).getRank() != 2)
     return emitOpError("destination must have rank 2 (F2)");
   return success();

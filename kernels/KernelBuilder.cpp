@@ -156,18 +156,36 @@ Value KernelBuilder::exp(Value a) { return math::ExpOp::create(*this, a); }
 Value KernelBuilder::log1p(Value a) { return math::Log1pOp::create(*this, a); }
 Value KernelBuilder::sqrt(Value a) { return math::SqrtOp::create(*this, a); }
 
+Value KernelBuilder::constant(double value, Value like) {
+  auto type = dyn_cast<RankedTensorType>(like.getType());
+  if (!type)
+    return f32(value);
+  return arith::ConstantOp::create(
+      *this, DenseElementsAttr::get(tileType(type.getShape()),
+                                    getF32FloatAttr(value)));
+}
+
 Value KernelBuilder::sigmoid(Value a) {
-  return div(f32(1), add(f32(1), exp(neg(a))));
+  Value one = constant(1, a);
+  return div(one, add(one, exp(neg(a))));
+}
+
+Value KernelBuilder::roundedTo(Value a, DataType type) {
+  if (type == DataType::F32)
+    return a;
+  return widen(arith::TruncFOp::create(*this, elementType(type), a));
 }
 
 Value KernelBuilder::softplus(Value a) {
   // max(a, 0) + log1p(exp(-|a|)): no overflow, and no digits lost where the
   // reference switches to a itself (a > 20).
-  return add(max(a, f32(0)), log1p(exp(neg(abs(a)))));
+  return add(max(a, constant(0, a)), log1p(exp(neg(abs(a)))));
 }
 
 Value KernelBuilder::splat(Value scalar, Value like) {
-  auto type = cast<RankedTensorType>(like.getType());
+  auto type = dyn_cast<RankedTensorType>(like.getType());
+  if (!type)
+    return scalar;
   return SplatOp::create(*this, tileType(type.getShape(), scalar.getType()),
                          scalar);
 }

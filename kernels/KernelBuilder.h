@@ -82,6 +82,10 @@ public:
   mlir::Value sqrt(mlir::Value a);
   mlir::Value sigmoid(mlir::Value a);  ///< 1 / (1 + exp(-a))
   mlir::Value softplus(mlir::Value a); ///< log(1 + exp(a)), for any a
+  /// A scalar rounded to a type and back.
+  mlir::Value roundedTo(mlir::Value a, DataType type);
+  /// A number, or a scalar, as a tile like `like`; itself if `like` is none.
+  mlir::Value constant(double value, mlir::Value like);
   mlir::Value splat(mlir::Value scalar, mlir::Value like);
   mlir::Value sum(mlir::Value tile); ///< Of a rank-1 tile.
 

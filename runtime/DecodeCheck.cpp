@@ -42,12 +42,14 @@ private:
 
   TensorMirror mirror(const char *name, DataType type,
                       std::vector<int64_t> dims, int padding);
-  TensorMirror dense(const char *name, DataType type, int64_t count);
+  TensorMirror dense(const char *name, DataType type,
+                     std::vector<int64_t> dims);
   std::array<TensorMirror *, 13> all();
   DecodeArgs arguments(bool onDevice);
 
   double gaussian(double deviation) { return normal(random) * deviation; }
-  double gateInput(int ringRow);
+  double gateInput(int ringRow, int channel);
+  void setBetaInput(int row, int valueHead);
   void fillRing(const Row &row);
   void fillInputs(int step);
   Status copyToDevice();
@@ -62,6 +64,7 @@ private:
   const DecodeProblem &problem;
   const DecodeSpec &spec;
   const int H, HV, K, V, L;
+  const int G; ///< Gates of a token and value head.
   std::mt19937_64 random;
   std::normal_distribution<double> normal;
 
@@ -76,25 +79,31 @@ private:
 Session::Session(Device &device, const DecodeProblem &problem)
     : device(device), problem(problem), spec(problem.spec), H(spec.numKeyHeads),
       HV(spec.numValueHeads), K(spec.headDimK), V(spec.headDimV),
-      L(spec.ringDepth), random(problem.seed), rows(problem.batch),
-      recurrence(problem.spec, problem.slots) {
+      L(spec.ringDepth), G(gateWidth(spec)), random(problem.seed),
+      rows(problem.batch), recurrence(problem.spec, problem.slots) {
   const int B = problem.batch, slots = problem.slots;
   const int rowPadding = problem.rowPadding, slotPadding = problem.slotPadding;
   mixedQkv =
       mirror("mixed_qkv", spec.actType, {B, 2 * H * K + HV * V}, rowPadding);
-  a = mirror("a", spec.gateType, {B, HV}, rowPadding);
+  // GDN has no K here.
+  auto gates = [&](std::vector<int64_t> dims) {
+    if (spec.isKda)
+      dims.push_back(K);
+    return dims;
+  };
+  a = mirror("a", spec.gateType, gates({B, HV}), rowPadding);
   b = mirror("b", spec.gateType, {B, HV}, rowPadding);
-  aLog = dense("A_log", spec.paramType, HV);
-  dtBias = dense("dt_bias", spec.paramType, HV);
+  aLog = dense("A_log", spec.paramType, {HV});
+  dtBias = dense("dt_bias", spec.paramType, gates({HV}));
   out = mirror("out", spec.outType, {B, HV, V}, rowPadding);
   state = mirror("state", spec.stateType, {slots, HV, V, K}, slotPadding);
   dRing = mirror("d_ring", spec.ringType, {slots, HV, L, V}, slotPadding);
   kRing = mirror("k_ring", spec.ringType, {slots, H, L, K}, slotPadding);
-  gRing = mirror("g_ring", DataType::F32, {slots, HV, L}, slotPadding);
-  stateIndices = dense("state_indices", spec.indexType, B);
+  gRing = mirror("g_ring", DataType::F32, gates({slots, HV, L}), slotPadding);
+  stateIndices = dense("state_indices", spec.indexType, {B});
   stateIndices.pitch = problem.indexStride;
-  writePos = dense("write_pos", DataType::I32, B);
-  forceFlush = dense("force_flush", DataType::I32, B);
+  writePos = dense("write_pos", DataType::I32, {B});
+  forceFlush = dense("force_flush", DataType::I32, {B});
   const Tolerances bounds = tolerancesFor(spec, problem.tuning);
   outSum.limit = bounds.worstFactor * bounds.out;
   checkpointSum.limit = finalSum.limit = bounds.worstFactor * bounds.state;
@@ -123,10 +132,11 @@ TensorMirror Session::mirror(const char *name, DataType type,
   return result;
 }
 
-/// One element a row and nothing between.
-TensorMirror Session::dense(const char *name, DataType type, int64_t count) {
-  TensorMirror result = mirror(name, type, {count}, 0);
-  result.pitch = 1;
+/// Nothing between two rows.
+TensorMirror Session::dense(const char *name, DataType type,
+                            std::vector<int64_t> dims) {
+  TensorMirror result = mirror(name, type, std::move(dims), 0);
+  result.pitch = result.inner();
   return result;
 }
 
@@ -167,6 +177,7 @@ DecodeArgs Session::arguments(bool onDevice) {
   args.slots = problem.slots;
   args.scale = problem.scale != 0 ? problem.scale
                                   : float(1 / std::sqrt(double(spec.headDimK)));
+  args.lowerBound = problem.lowerBound;
   return args;
 }
 
@@ -181,18 +192,36 @@ Status Session::allocate() {
   return Status::ok();
 }
 
-/// The argument a of a token that goes to ring row `ringRow`.
-double Session::gateInput(int ringRow) {
+/// An element of the argument a of a token that goes to ring row `ringRow`.
+double Session::gateInput(int ringRow, int channel) {
+  bool large = problem.mixedGates && channel % 3 < 2 &&
+               (ringRow < L / 2) == (channel % 3 == 0);
+  // The middle of a bounded gate would forget a token within two steps.
+  if (spec.gate == Gate::LowerBound)
+    return gaussian(0.5) + (large ? 4 : -2);
   // softplus(69) is 100 times softplus(0).
-  bool large = problem.mixedGates && ringRow < L / 2;
   return gaussian(0.5) + (large ? 69 : 0);
+}
+
+/// An element of b. With betaRound its beta is no tie of the rounding, which
+/// the last bit of an fp32 sigmoid would decide.
+void Session::setBetaInput(int row, int valueHead) {
+  for (int tries = 0; tries < 100; ++tries) {
+    b.view().set(row, valueHead, gaussian(1));
+    const double beta = 1 / (1 + std::exp(-b.view().get(row, valueHead)));
+    if (!spec.betaRound || spec.gateType == DataType::F32 ||
+        roundTo(spec.gateType, beta * (1 + 1e-6)) ==
+            roundTo(spec.gateType, beta * (1 - 1e-6)))
+      return;
+  }
 }
 
 void Session::initialize() {
   const DecodeArgs args = arguments(/*onDevice=*/false);
   for (int hv = 0; hv < HV; ++hv) {
     aLog.view().set(hv, 0, gaussian(0.3));
-    dtBias.view().set(hv, 0, gaussian(0.1));
+    for (int i = 0; i < G; ++i)
+      dtBias.view().set(hv, i, gaussian(0.1));
   }
   for (int i = 0; i < problem.batch; ++i) {
     Row &row = rows[i];
@@ -225,10 +254,11 @@ void Session::fillRing(const Row &row) {
       for (int v = 0; v < V; ++v)
         dRing.view().set(row.slot, (int64_t(hv) * L + j) * V + v,
                          gaussian(0.5));
-      double x = gateInput(j) + dtBias.view().get(hv, 0);
-      gRing.view().set(row.slot, int64_t(hv) * L + j,
-                       -std::exp(aLog.view().get(hv, 0)) *
-                           std::log1p(std::exp(x)));
+      for (int i = 0; i < G; ++i)
+        gRing.view().set(row.slot, (int64_t(hv) * L + j) * G + i,
+                         gateOf(spec, problem.lowerBound,
+                                aLog.view().get(hv, 0),
+                                gateInput(j, i) + dtBias.view().get(hv, i)));
     }
     for (int64_t h = 0; h < H; ++h)
       for (int k = 0; k < K; ++k)
@@ -252,8 +282,9 @@ void Session::fillInputs(int step) {
     for (int e = 0; e < HV * V; ++e)
       mixedQkv.view().set(i, 2 * H * K + e, gaussian(1));
     for (int hv = 0; hv < HV; ++hv) {
-      a.view().set(i, hv, gateInput(rows[i].cursor));
-      b.view().set(i, hv, gaussian(1));
+      for (int c = 0; c < G; ++c)
+        a.view().set(i, hv * G + c, gateInput(rows[i].cursor, c));
+      setBetaInput(i, hv);
     }
   }
   for (const DecodeProblem::ForcedFlush &forced : problem.forcedFlushes)
@@ -333,11 +364,11 @@ void Session::compareLiveRow(int step, int index, const Row &row) {
   const int m = row.cursor;
   for (int64_t hv = 0; hv < HV; ++hv) {
     dRing.accept(row.slot, (hv * L + m) * V, V);
-    gRing.accept(row.slot, hv * L + m, 1);
+    gRing.accept(row.slot, (hv * L + m) * G, G);
     dSum.add(dRing, row.slot, (hv * L + m) * V,
              std::span(truth.d).subspan(hv * V, V), step);
-    gSum.add(gRing, row.slot, hv * L + m, std::span(token.g).subspan(hv, 1),
-             step);
+    gSum.add(gRing, row.slot, (hv * L + m) * G,
+             std::span(token.g).subspan(hv * G, G), step);
   }
   for (int64_t h = 0; h < H; ++h) {
     kRing.accept(row.slot, (h * L + m) * K, K);

@@ -26,7 +26,8 @@ struct DecodeProblem {
   int slots = 8;
   int steps = 40;
   uint64_t seed = 1;
-  float scale = 0; ///< Of q; 0 asks for headDimK^-0.5.
+  float scale = 0;       ///< Of q; 0 asks for headDimK^-0.5.
+  float lowerBound = -5; ///< Of Gate::LowerBound: finite, negative.
 
   /// The slot of each row; empty: distinct slots, from the last one down. Null
   /// slots and slots >= `slots` make padding rows. Live rows must be distinct.
@@ -46,7 +47,9 @@ struct DecodeProblem {
 
   /// Rows start at different ring phases, their rings filled up to there.
   bool staggered = false;
-  /// Gates of the first half of the ring are 100 times those of the rest.
+  /// Gates of the first half of the ring are 100 times those of the rest. KDA:
+  /// so in every third channel; in the next one those of the second half, in
+  /// the third none. A bounded gate comes near its bound instead.
   bool mixedGates = false;
 
   /// Extra elements after each batch row and after each slot. With
@@ -91,10 +94,10 @@ struct CheckReport {
 /// Called after each step.
 using ProgressFn = std::function<void(int stepsDone, int steps)>;
 
-/// Runs `problem` with `kernel`, made for its spec and tuning. Cursors move on the
-/// host as an engine would move them. Before a step the outputs, the ring rows
-/// that must not be read, unused slots and all padding hold a NaN pattern. An
-/// error means that the problem is not legal or the device failed; a kernel
+/// Runs `problem` with `kernel`, made for its spec and tuning. Cursors move on
+/// the host as an engine would move them. Before a step the outputs, the ring
+/// rows that must not be read, unused slots and all padding hold a NaN pattern.
+/// An error means that the problem is not legal or the device failed; a kernel
 /// that computes wrongly is a report (see withinTolerance). Device memory is
 /// freed on return. `progress` may be empty.
 Result<CheckReport> checkDecode(Device &device, LoadedKernel &kernel,

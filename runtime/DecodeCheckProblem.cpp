@@ -2,6 +2,7 @@
 
 #include "runtime/DecodeCheck.h"
 
+#include <cmath>
 #include <fmt/format.h>
 #include <set>
 
@@ -37,6 +38,11 @@ Status validateProblem(const DecodeProblem &problem) {
     if (!status)
       return status;
 
+  if (!(std::isfinite(problem.lowerBound) && problem.lowerBound < 0))
+    return Status::invalid(
+        fmt::format("lowerBound: {} is not allowed; it must be finite and "
+                    "negative",
+                    problem.lowerBound));
   if (!problem.rowSlots.empty() &&
       problem.rowSlots.size() != size_t(problem.batch))
     return Status::invalid(

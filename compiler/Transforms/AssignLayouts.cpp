@@ -10,6 +10,7 @@
 #include "compiler/Transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/MapVector.h"
@@ -71,14 +72,15 @@ LinearLayout dotOperand(DotOp dot, int operand, const LinearLayout &result,
 
 class LayoutFlow {
 public:
-  LayoutFlow(KernelOp kernel) : kernel(kernel), numWarps(kernel.getNumWarps()) {}
+  LayoutFlow(KernelOp kernel)
+      : kernel(kernel), numWarps(kernel.getNumWarps()) {}
 
   void run() {
     separateConstants();
-    reserveScans();
+    reserve();
     anchorDots();
     anchorLoads();
-    anchorScans();
+    anchorReserved();
     anchorRest();
     writeTypes();
   }
@@ -87,17 +89,18 @@ private:
   KernelOp kernel;
   int numWarps;
   llvm::MapVector<Value, LinearLayout> known;
-  SmallVector<CumsumOp> scans;
+  SmallVector<Value> reserved;
 
-  /// Rules in the order in which they may decide. A tile takes the layout of its
-  /// operands and users (Flow). A vector repeated along new rows spreads them
-  /// over idle lanes (SpreadRows), so that a contraction with it uses all lanes.
-  /// A sum over rows keeps them in registers (Sum), so that it needs no
+  /// Rules in the order in which they may decide. A tile takes the layout of
+  /// its operands and users (Flow). A vector repeated along new rows spreads
+  /// them over idle lanes (SpreadRows), so that a contraction with it uses all
+  /// lanes. A sum over rows keeps them in registers (Sum), so that it needs no
   /// exchange. Last, new columns are spread (SpreadColumns).
   enum Rule { Flow, SpreadRows, Sum, SpreadColumns, NumRules };
   SmallVector<Operation *> worklists[NumRules];
 
-  //===--- Step 1 -------------------------------------------------------------//
+  //===--- Step 1
+  //-------------------------------------------------------------//
 
   /// Constants, splats and iotas cost nothing: one copy for each use.
   void separateConstants() {
@@ -115,7 +118,8 @@ private:
     }
   }
 
-  //===--- Step 2 -------------------------------------------------------------//
+  //===--- Step 2
+  //-------------------------------------------------------------//
 
   void set(Value value, LinearLayout layout) {
     if (!tileTypeOf(value) || known.count(value))
@@ -177,44 +181,51 @@ private:
     }
     if (auto expand = dyn_cast<ExpandOp>(op)) {
       int axis = expand.getAxis();
-      from(expand.getResult(), [&](LinearLayout l) { return l.slice(axis); },
-           expand.getValue());
-      from(expand.getValue(), [&](LinearLayout l) { return l.expand(axis); },
-           expand.getResult());
+      from(
+          expand.getResult(), [&](LinearLayout l) { return l.slice(axis); },
+          expand.getValue());
+      from(
+          expand.getValue(), [&](LinearLayout l) { return l.expand(axis); },
+          expand.getResult());
     } else if (auto broadcast = dyn_cast<BroadcastOp>(op)) {
       auto thin = tileTypeOf(broadcast.getValue());
       auto full = tileTypeOf(broadcast.getResult());
       int dim = thin.getDimSize(0) != full.getDimSize(0) ? 0 : 1;
-      from(broadcast.getResult(),
-           [&](LinearLayout l) { return l.squeeze(dim); },
-           broadcast.getValue());
+      from(
+          broadcast.getResult(), [&](LinearLayout l) { return l.squeeze(dim); },
+          broadcast.getValue());
     } else if (auto reduce = dyn_cast<ReduceOp>(op)) {
       auto type = tileTypeOf(reduce.getValue());
       if (type.getRank() != 2)
         return;
       int axis = reduce.getAxis();
-      from(reduce.getValue(), [&](LinearLayout l) { return l.reduced(axis); },
-           reduce.getResult());
+      from(
+          reduce.getValue(), [&](LinearLayout l) { return l.reduced(axis); },
+          reduce.getResult());
     } else if (auto transpose = dyn_cast<TransposeOp>(op)) {
       from(transpose.getResult(), transposed, transpose.getValue());
       from(transpose.getValue(), transposed, transpose.getResult());
     } else if (auto slice = dyn_cast<SliceOp>(op)) {
       int64_t size = tileTypeOf(slice.getValue()).getDimSize(0);
-      from(slice.getResult(),
-           [&](LinearLayout l) { return unslice(std::move(l), size); },
-           slice.getValue());
+      from(
+          slice.getResult(),
+          [&](LinearLayout l) { return unslice(std::move(l), size); },
+          slice.getValue());
     } else if (auto dot = dyn_cast<DotOp>(op)) {
-      from(dot.getResult(), [](LinearLayout l) { return l; }, dot.getC());
+      from(
+          dot.getResult(), [](LinearLayout l) { return l; }, dot.getC());
       if (dot.getPrecision() == Precision::Ieee)
-        from(dot.getC(), [](LinearLayout l) { return l; }, dot.getResult());
+        from(
+            dot.getC(), [](LinearLayout l) { return l; }, dot.getResult());
       for (int i : {0, 1})
-        from(dot.getResult(),
-             [&](LinearLayout l) { return dotOperand(dot, i, l, numWarps); },
-             dot.getOperand(i));
+        from(
+            dot.getResult(),
+            [&](LinearLayout l) { return dotOperand(dot, i, l, numWarps); },
+            dot.getOperand(i));
     } else if (auto load = dyn_cast<LoadOp>(op)) {
       if (load.getMask())
-        from(load.getResult(), [](LinearLayout l) { return l; },
-             load.getMask());
+        from(
+            load.getResult(), [](LinearLayout l) { return l; }, load.getMask());
     } else if (auto loop = dyn_cast<scf::ForOp>(op)) {
       for (auto [init, arg, yielded, result] :
            llvm::zip(loop.getInitArgs(), loop.getRegionIterArgs(),
@@ -235,22 +246,23 @@ private:
     if (auto reduce = dyn_cast<ReduceOp>(op); reduce && rule == Sum) {
       auto type = tileTypeOf(reduce.getValue());
       if (type.getRank() == 2 && reduce.getAxis() == 0)
-        from(reduce.getResult(),
-             [&](LinearLayout l) {
-               return l.expand(0).widenInRegisters(0, type.getDimSize(0));
-             },
-             reduce.getValue());
+        from(
+            reduce.getResult(),
+            [&](LinearLayout l) {
+              return l.expand(0).widenInRegisters(0, type.getDimSize(0));
+            },
+            reduce.getValue());
     }
-    if (auto broadcast = dyn_cast<BroadcastOp>(op);
-        broadcast && rule != Sum) {
+    if (auto broadcast = dyn_cast<BroadcastOp>(op); broadcast && rule != Sum) {
       auto thin = tileTypeOf(broadcast.getValue());
       auto full = tileTypeOf(broadcast.getResult());
       int dim = thin.getDimSize(0) != full.getDimSize(0) ? 0 : 1;
       if (rule != (dim == 0 ? SpreadRows : SpreadColumns))
         return;
-      from(broadcast.getValue(),
-           [&](LinearLayout l) { return l.widen(dim, full.getDimSize(dim)); },
-           broadcast.getResult());
+      from(
+          broadcast.getValue(),
+          [&](LinearLayout l) { return l.widen(dim, full.getDimSize(dim)); },
+          broadcast.getResult());
     }
   }
 
@@ -305,29 +317,45 @@ private:
     }
   }
 
-  /// A scan's axis lies in registers, whatever its neighbours want.
-  void reserveScans() {
-    kernel->walk([&](CumsumOp scan) {
-      auto type = tileTypeOf(scan.getResult());
-      int axis = scan.getAxis();
+  /// Every thread has its own elements: those of a vector, or the columns of a
+  /// tile, whose `axis` lies in registers.
+  LinearLayout spreadOut(RankedTensorType type, int axis) {
+    auto vector = [&](int64_t size) {
+      return LinearLayout::coalesced({size}, 0, 1, 32, numWarps);
+    };
+    if (type.getRank() == 1)
+      return vector(type.getDimSize(0));
+    return vector(type.getDimSize(1 - axis))
+        .expand(axis)
+        .widenInRegisters(axis, type.getDimSize(axis));
+  }
+
+  /// Whatever their neighbours want, a scan has its axis in registers, and
+  /// exponentials and logarithms, which cost more than a change of layout, are
+  /// computed once each.
+  void reserve() {
+    kernel->walk([&](Operation *op) {
+      auto scan = dyn_cast<CumsumOp>(op);
+      if (!scan && !isa<math::ExpOp, math::Log1pOp>(op))
+        return;
+      Value operand = op->getOperand(0), result = op->getResult(0);
+      auto type = tileTypeOf(result);
+      if (!type || (!scan && type.getNumElements() < 32))
+        return;
       LinearLayout layout =
-          LinearLayout::inRegisters(type.getShape(), numWarps);
-      if (type.getRank() == 2) // Spread over the other dimension.
-        layout = LinearLayout::coalesced({type.getDimSize(1 - axis)}, 0, 1, 32,
-                                         numWarps)
-                     .expand(axis)
-                     .widenInRegisters(axis, type.getDimSize(axis));
-      known.insert({scan.getValue(), layout});
-      known.insert({scan.getResult(), layout});
-      scans.push_back(scan);
+          scan && type.getRank() == 1
+              ? LinearLayout::inRegisters(type.getShape(), numWarps)
+              : spreadOut(type, scan ? scan.getAxis() : 0);
+      for (Value value : {operand, result})
+        if (known.insert({value, layout}).second)
+          reserved.push_back(value);
     });
   }
 
-  /// Only now do the layouts of scans flow on.
-  void anchorScans() {
-    for (CumsumOp scan : scans)
-      for (Value value : {Value(scan.getValue()), Value(scan.getResult())})
-        announce(value);
+  /// Only now do the reserved layouts flow on.
+  void anchorReserved() {
+    for (Value value : reserved)
+      announce(value);
     flow();
   }
 
@@ -339,7 +367,8 @@ private:
     });
   }
 
-  //===--- Step 3 -------------------------------------------------------------//
+  //===--- Step 3
+  //-------------------------------------------------------------//
 
   /// The layout that `op` needs its operand in; none if any will do.
   std::optional<LinearLayout> required(Operation *op, OpOperand &operand) {
@@ -365,7 +394,8 @@ private:
       LinearLayout result = known.at(dot.getResult());
       return operand.getOperandNumber() == 2
                  ? result
-                 : dotOperand(dot, operand.getOperandNumber(), result, numWarps);
+                 : dotOperand(dot, operand.getOperandNumber(), result,
+                              numWarps);
     }
     if (auto load = dyn_cast<LoadOp>(op))
       return known.at(load.getResult());
@@ -387,7 +417,8 @@ private:
 
   void writeTypes() {
     SmallVector<Operation *> ops;
-    kernel->walk<WalkOrder::PreOrder>([&](Operation *op) { ops.push_back(op); });
+    kernel->walk<WalkOrder::PreOrder>(
+        [&](Operation *op) { ops.push_back(op); });
     for (Operation *op : ops) {
       OpBuilder builder(op);
       for (OpOperand &operand : op->getOpOperands())
@@ -403,8 +434,7 @@ private:
             known.at(reduce.getValue()).reduced(reduce.getAxis());
         LinearLayout wanted = known.at(result);
         builder.setInsertionPointAfter(op);
-        Value converted =
-            convert(builder, op->getLoc(), result, own, wanted);
+        Value converted = convert(builder, op->getLoc(), result, own, wanted);
         if (converted != result)
           result.replaceAllUsesExcept(converted, converted.getDefiningOp());
         known.insert({converted, wanted});
@@ -424,7 +454,8 @@ private:
   }
 };
 
-struct AssignLayoutsPass : replayjit::impl::AssignLayoutsPassBase<AssignLayoutsPass> {
+struct AssignLayoutsPass
+    : replayjit::impl::AssignLayoutsPassBase<AssignLayoutsPass> {
   void runOnOperation() override { LayoutFlow(getOperation()).run(); }
 };
 

@@ -38,6 +38,9 @@ struct TileBuilder : ImplicitLocOpBuilder {
     return arith::ConstantOp::create(
         *this, DenseElementsAttr::get(tileType(shape), getF32FloatAttr(-0.0)));
   }
+  Value zero() {
+    return arith::ConstantOp::create(*this, getF32FloatAttr(-0.0));
+  }
   /// A tile of `view` as f32.
   Value load(Value view, ArrayRef<Value> offsets, ArrayRef<int64_t> shape) {
     Type element = cast<ViewType>(view.getType()).getElementType();
@@ -90,13 +93,25 @@ struct TileBuilder : ImplicitLocOpBuilder {
     return TransposeOp::create(
         *this, tileType({type.getDimSize(1), type.getDimSize(0)}), tile);
   }
+  /// Of each row, the sum of the gates of the rows before it: the newer ones.
+  Value newerSums(Value gates) {
+    return CumsumOp::create(*this, gates.getType(), gates, /*axis=*/0,
+                            /*reverse=*/false, /*exclusive=*/true);
+  }
+  /// `tile` times `decay`, a number or one a column.
+  Value decayed(Value tile, Value decay) {
+    auto type = cast<RankedTensorType>(tile.getType());
+    bool perColumn = isa<RankedTensorType>(decay.getType());
+    return mul(tile, perColumn ? spread(decay, 0, type.getDimSize(0))
+                               : splat(decay, type.getShape()));
+  }
   Value dot(Value a, Value b, Value c, Precision precision) {
     return DotOp::create(*this, c.getType(), a, b, c, precision);
   }
   /// A loop over the K tiles, to be unrolled.
   scf::ForOp tileLoop(int64_t size, int64_t step, ValueRange init) {
-    auto loop = scf::ForOp::create(*this, index(0), index(size), index(step),
-                                   init);
+    auto loop =
+        scf::ForOp::create(*this, index(0), index(size), index(step), init);
     loop->setAttr(kTileLoop, getUnitAttr());
     return loop;
   }
@@ -104,12 +119,13 @@ struct TileBuilder : ImplicitLocOpBuilder {
 
 /// What every use of one state shares: its parts, and the decays of the
 /// checkpoint (A) and of the ring's rows (W), computed once where it is
-/// reconstructed.
+/// reconstructed. Gates of a column each (KDA) make A a vector over K and W a
+/// tile; else they are a number and a vector over the rows.
 struct StateParts {
   ReconstructOp op;
   int64_t rows, columns, depth;
-  Value decay;   ///< A, f32; null without a ring.
-  Value weights; ///< W, tensor<depthxf32>; null without a ring.
+  Value decay;   ///< A, f32 or tensor<columns>; null without a ring.
+  Value weights; ///< W, tensor<depth[xcolumns]>; null without a ring.
 
   explicit StateParts(ReconstructOp op)
       : op(op), rows(op.getType().getRows()),
@@ -117,13 +133,24 @@ struct StateParts {
     if (!op.getCount())
       return;
     TileBuilder b(op.getLoc(), op);
-    Value gates = b.load(op.getGates(), b.index(0), depth);
-    Value later = CumsumOp::create(b, gates.getType(), gates, /*axis=*/0,
-                                   /*reverse=*/false, /*exclusive=*/true);
-    weights = b.exp(later);
+    Value gates = loadGates(b, b.index(0), depth, b.index(0), columns);
+    weights = b.exp(b.newerSums(gates));
     decay = b.exp(b.reduce(gates, 0));
   }
   bool hasRing() const { return weights != nullptr; }
+  bool isPerColumn() const {
+    ReconstructOp parts = op;
+    return hasRing() && parts.getGates().getType().getRank() == 2;
+  }
+  /// The gates of `count` rows from `row`, of the columns asked for if they
+  /// have columns.
+  Value loadGates(TileBuilder &b, Value row, int64_t count, Value column,
+                  int64_t width) const {
+    ReconstructOp parts = op;
+    if (parts.getGates().getType().getRank() == 1)
+      return b.load(parts.getGates(), row, count);
+    return b.load(parts.getGates(), {row, column}, {count, width});
+  }
   Value checkpoint(TileBuilder &b, Value column, int64_t blockK) const {
     ReconstructOp parts = op;
     return b.load(parts.getCheckpoint(), {b.index(0), column}, {rows, blockK});
@@ -149,6 +176,10 @@ struct ExpandStatePass : replayjit::impl::ExpandStatePassBase<ExpandStatePass> {
     SmallVector<ReconstructOp> states;
     getOperation()->walk([&](ReconstructOp op) { states.push_back(op); });
     for (ReconstructOp op : states) {
+      if (rebuild && op.getGates() && op.getGates().getType().getRank() == 2) {
+        op.emitError("the rebuild readout takes one gate a row");
+        return signalPassFailure();
+      }
       if (blockK < 1 || op.getType().getColumns() % blockK != 0) {
         op.emitError() << "block-k " << blockK << " does not divide the "
                        << op.getType().getColumns() << " columns of the state";
@@ -161,24 +192,29 @@ struct ExpandStatePass : replayjit::impl::ExpandStatePassBase<ExpandStatePass> {
                   : contractOutputOnly(parts, contract);
         else
           rebuild ? flushRebuild(parts, cast<FlushOp>(user))
-                  : flushRows_(parts, cast<FlushOp>(user));
+                  : flushOutputOnly(parts, cast<FlushOp>(user));
         user->erase();
       }
       op.erase();
     }
   }
 
-  /// S x = A (S0 x) + sum_j d_j W_j (k_j . x)
+  /// S x = A (S0 x) + sum_j d_j W_j (k_j . x), or with a decay a column
+  /// S x = S0 (A x) + sum_j d_j ((W_j k_j) . x)
   void contractOutputOnly(const StateParts &state, ContractOp op) {
     TileBuilder b(op.getLoc(), op);
     SmallVector<Value> init(op.getVectors().size(), b.zeros({state.rows}));
+    bool perColumn = state.isPerColumn();
+    SmallVector<Value> vectors(op.getVectors()); // As S0 sees them.
+    if (perColumn)
+      for (Value &vector : vectors)
+        vector = b.mul(vector, state.decay);
     scf::ForOp loop = b.tileLoop(state.columns, blockK, init);
     b.setInsertionPointToStart(loop.getBody());
     Value column = loop.getInductionVar();
     Value tile = state.checkpoint(b, column, blockK);
     SmallVector<Value> sums;
-    for (auto [vector, sum] :
-         llvm::zip(op.getVectors(), loop.getRegionIterArgs())) {
+    for (auto [vector, sum] : llvm::zip(vectors, loop.getRegionIterArgs())) {
       Value piece = b.slice(vector, column, blockK);
       Value product = b.mul(tile, b.spread(piece, 0, state.rows));
       sums.push_back(b.add(sum, b.reduce(product, 1)));
@@ -191,6 +227,8 @@ struct ExpandStatePass : replayjit::impl::ExpandStatePassBase<ExpandStatePass> {
     if (state.hasRing()) {
       kRows = b.load(parts.getK(), {b.index(0), b.index(0)},
                      {state.depth, state.columns});
+      if (perColumn)
+        kRows = b.mul(kRows, state.weights);
       dRows = b.load(parts.getD(), {b.index(0), b.index(0)},
                      {state.depth, state.rows});
     }
@@ -199,10 +237,12 @@ struct ExpandStatePass : replayjit::impl::ExpandStatePassBase<ExpandStatePass> {
       if (state.hasRing()) {
         Value scores =
             b.reduce(b.mul(kRows, b.spread(vector, 0, state.depth)), 1);
-        Value weighted = b.mul(scores, state.weights);
+        Value weighted = perColumn ? scores : b.mul(scores, state.weights);
         Value ring =
             b.reduce(b.mul(dRows, b.spread(weighted, 1, state.rows)), 0);
-        result = b.fma(result, b.splat(state.decay, {state.rows}), ring);
+        result = perColumn
+                     ? b.add(result, ring)
+                     : b.fma(result, b.splat(state.decay, {state.rows}), ring);
       }
       op.getResult(i).replaceAllUsesWith(result);
     }
@@ -219,8 +259,8 @@ struct ExpandStatePass : replayjit::impl::ExpandStatePassBase<ExpandStatePass> {
     Value dRows =
         b.load(parts.getD(), {b.index(0), b.index(0)}, {depth, state.rows});
     Value kRows = b.load(parts.getK(), {b.index(0), column}, {depth, blockK});
-    Value weighted = b.mul(dRows, b.spread(weightsOf(b, state, depth), 1,
-                                           state.rows));
+    Value weighted =
+        b.mul(dRows, b.spread(weightsOf(b, state, depth), 1, state.rows));
     tile = b.mul(tile, b.splat(state.decay, {state.rows, blockK}));
     return b.dot(b.transpose(weighted), kRows, tile, readoutPrecision);
   }
@@ -231,8 +271,7 @@ struct ExpandStatePass : replayjit::impl::ExpandStatePassBase<ExpandStatePass> {
       return state.weights;
     ReconstructOp parts = state.op;
     Value gates = b.load(parts.getGates(), b.index(0), depth);
-    return b.exp(CumsumOp::create(b, gates.getType(), gates, /*axis=*/0,
-                                  /*reverse=*/false, /*exclusive=*/true));
+    return b.exp(b.newerSums(gates));
   }
 
   void contractRebuild(const StateParts &state, ContractOp op) {
@@ -256,10 +295,17 @@ struct ExpandStatePass : replayjit::impl::ExpandStatePassBase<ExpandStatePass> {
   /// S' = tile * decay + d k^T, stored.
   void storeUpdated(TileBuilder &b, const StateParts &state, FlushOp op,
                     Value tile, Value column) {
-    Value decay = b.splat(op.getDecay(), {state.rows, blockK});
     Value d = b.spread(op.getD(), 1, blockK);
     Value k = b.spread(b.slice(op.getK(), column, blockK), 0, state.rows);
-    b.store(b.fma(d, k, b.mul(tile, decay)), op.getDst(), {b.index(0), column});
+    tile = b.decayed(tile, columnsOf(b, op.getDecay(), column));
+    b.store(b.fma(d, k, tile), op.getDst(), {b.index(0), column});
+  }
+
+  /// The columns from `column` of a decay; all of them if it is a number.
+  Value columnsOf(TileBuilder &b, Value decay, Value column) {
+    return isa<RankedTensorType>(decay.getType())
+               ? b.slice(decay, column, blockK)
+               : decay;
   }
 
   void flushRebuild(const StateParts &state, FlushOp op) {
@@ -272,7 +318,7 @@ struct ExpandStatePass : replayjit::impl::ExpandStatePassBase<ExpandStatePass> {
 
   /// Adds the ring's rows to S0 A in chunks, newest first; the weight of a row
   /// is exp of the gates summed so far, which the loop carries.
-  void flushRows_(const StateParts &state, FlushOp op) {
+  void flushOutputOnly(const StateParts &state, FlushOp op) {
     TileBuilder b(op.getLoc(), op);
     ReconstructOp parts = state.op;
     scf::ForOp tiles = b.tileLoop(state.columns, blockK, {});
@@ -283,21 +329,26 @@ struct ExpandStatePass : replayjit::impl::ExpandStatePassBase<ExpandStatePass> {
       int64_t chunk = std::min<int64_t>(flushRows, state.depth);
       if (ringPrecision != Precision::Ieee)
         chunk = std::max<int64_t>(state.depth, 16);
-      tile = b.mul(tile, b.splat(state.decay, {state.rows, blockK}));
-      Value zero = arith::ConstantOp::create(b, b.getF32FloatAttr(0));
+      bool perColumn = state.isPerColumn();
+      tile = b.decayed(tile, columnsOf(b, state.decay, column));
+      Value zero = perColumn ? b.zeros({blockK}) : b.zero();
       auto loop = scf::ForOp::create(b, b.index(0), parts.getCount(),
                                      b.index(chunk), ValueRange{tile, zero});
       b.setInsertionPointToStart(loop.getBody());
       Value row = loop.getInductionVar();
       Value newer = loop.getRegionIterArg(1);
-      Value gates = b.load(parts.getGates(), row, chunk);
-      Value later = CumsumOp::create(b, gates.getType(), gates, /*axis=*/0,
-                                     /*reverse=*/false, /*exclusive=*/true);
-      Value weights = b.exp(b.add(later, b.splat(newer, {chunk})));
-      Value dRows = b.load(parts.getD(), {row, b.index(0)}, {chunk, state.rows});
+      Value gates = state.loadGates(b, row, chunk, column, blockK);
+      Value before =
+          perColumn ? b.spread(newer, 0, chunk) : b.splat(newer, {chunk});
+      Value weights = b.exp(b.add(b.newerSums(gates), before));
+      Value dRows =
+          b.load(parts.getD(), {row, b.index(0)}, {chunk, state.rows});
       Value kRows = b.load(parts.getK(), {row, column}, {chunk, blockK});
-      Value weighted = b.mul(dRows, b.spread(weights, 1, state.rows));
-      Value next = b.dot(b.transpose(weighted), kRows, loop.getRegionIterArg(0),
+      if (perColumn)
+        kRows = b.mul(kRows, weights);
+      else
+        dRows = b.mul(dRows, b.spread(weights, 1, state.rows));
+      Value next = b.dot(b.transpose(dRows), kRows, loop.getRegionIterArg(0),
                          ringPrecision);
       Value sum = b.add(newer, b.reduce(gates, 0));
       scf::YieldOp::create(b, ValueRange{next, sum});

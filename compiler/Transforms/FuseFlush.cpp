@@ -46,8 +46,7 @@ struct FuseFlushPass : replayjit::impl::FuseFlushPassBase<FuseFlushPass> {
         pairs.push_back({earlier, cast<LoadOp>(accesses[later])});
         accesses[later] = earlier; // Nothing may be replaced by it.
         auto type = cast<RankedTensorType>(earlier.getType());
-        elements += type.getNumElements() *
-                    type.getElementTypeBitWidth() / 32;
+        elements += type.getNumElements() * type.getElementTypeBitWidth() / 32;
       }
     if (elements / (32 * (int64_t)kernel.getNumWarps()) > maxRegisters)
       return;
@@ -75,7 +74,7 @@ struct FuseFlushPass : replayjit::impl::FuseFlushPassBase<FuseFlushPass> {
       } else if (auto earlier = cast<LoadOp>(accesses[i]);
                  isSameAccess(earlier, later) &&
                  dominance.properlyDominates(earlier.getOperation(),
-                                              later.getOperation())) {
+                                             later.getOperation())) {
         return earlier;
       }
     }

@@ -91,7 +91,8 @@ def AssignLayoutsPass : Pass<"replay-assign-layouts", "::replayjit::replay::Kern
     Sets the encoding of every tile type and inserts `replay.convert_layout`
     where an operation needs another one. Anchors come first, in this order:
     results of matrix-unit dots; rank-2 loads, largest first (8 lanes a row, 16
-    bytes each); scans, whose axis lies in registers from the start. From each
+    bytes each); scans, exponentials and logarithms, which have theirs from the
+    start: a scan's axis lies in registers, an exponential is computed once. From each
     anchor layouts flow to operands and users; the first to reach a value wins. No numeric
     effect, except that a reduction adds in the order of its layout.
   }];

@@ -43,6 +43,7 @@ std::vector<ArgumentSpec> argumentsOf(const DecodeSpec &spec) {
   arguments.push_back({"batch", DataType::I32, /*isPointer=*/false});
   arguments.push_back({"slots", DataType::I32, /*isPointer=*/false});
   arguments.push_back({"scale", DataType::F32, /*isPointer=*/false});
+  arguments.push_back({"lowerBound", DataType::F32, /*isPointer=*/false});
   return arguments;
 }
 
@@ -86,6 +87,8 @@ private:
   Place at;
 
   bool hasRing() const { return spec.ringDepth > 1; }
+  /// Elements of a gate ring's row.
+  int64_t gatesPerRow() const { return spec.isKda ? spec.headDimK : 1; }
 
   void locateBlock() { locate(ProgramIdOp::create(b, Axis::X)); }
 
@@ -195,24 +198,42 @@ private:
     b.storeTile(zeros, outView());
   }
 
-  struct Gate {
+  /// g and alpha are numbers for GDN, vectors over K for KDA.
+  struct GateValues {
     Value g, alpha, beta;
   };
 
-  /// g = -exp(A_log) softplus(a + dt_bias), alpha = exp(g), beta = sigmoid(b).
-  Gate readGate() {
+  /// g as DecodeSpec::gate says, alpha = exp(g), beta = sigmoid(b).
+  GateValues readGate() {
     auto scalar = [&](const char *name, Value offset) {
       b.describe(name);
       return b.widen(b.loadScalar(b.argument(name), offset));
     };
-    Value head64 = b.toI64(at.head);
-    Value a = scalar("a", inRow("aStride", at.head));
+    // One number a head, or one a channel of the head.
+    auto perChannel = [&](const char *name, DataType type, Value row) {
+      if (!spec.isKda)
+        return scalar(name, b.addI(row, b.toI64(at.head)));
+      int64_t k = spec.headDimK;
+      Value offset = b.addI(row, b.toI64(b.mulI(at.head, b.i32(k))));
+      return b.loadTile(vectorView(name, type, offset, Dim{k, 1}, k), {keys});
+    };
+    Value a =
+        perChannel("a", spec.gateType, b.mulI(at.row64, b.argument("aStride")));
+    Value bias = perChannel("dtBias", spec.paramType, b.i64(0));
     Value beta = scalar("b", inRow("bStride", at.head));
-    Value aLog = scalar("aLog", head64);
-    Value bias = scalar("dtBias", head64);
+    Value aLog = scalar("aLog", b.toI64(at.head));
     b.describe("gate");
-    Value g = b.neg(b.mul(b.exp(aLog), b.softplus(b.add(a, bias))));
-    return {g, b.exp(g), b.sigmoid(beta)};
+    Value x = b.add(a, bias), rate = b.exp(aLog);
+    Value g;
+    if (spec.gate == Gate::Softplus)
+      g = b.mul(b.softplus(x), b.splat(b.neg(rate), x));
+    else
+      g = b.mul(b.sigmoid(b.mul(x, b.splat(rate, x))),
+                b.splat(b.argument("lowerBound"), x));
+    beta = b.sigmoid(beta);
+    if (spec.betaRound)
+      beta = b.roundedTo(beta, spec.gateType);
+    return {g, b.exp(g), beta};
   }
 
   /// q or k of the key head, normalized over K if the spec says so.
@@ -258,27 +279,41 @@ private:
         b.view(b.argument("kRing"), ringRow("kPitch", at.keyHead, newest, k),
                {Dim{0, -k, at.cursor}, Dim{k, 1}}, alignment(spec.ringType, k));
     b.describe("gRing");
-    Value g = b.view(b.argument("gRing"), ringRow("gPitch", at.head, newest, 1),
-                     {Dim{0, -1, at.cursor}});
+    int64_t gates = gatesPerRow();
+    SmallVector<Dim> gateDims = {Dim{0, -gates, at.cursor}};
+    if (spec.isKda)
+      gateDims.push_back(Dim{gates, 1});
+    Value g =
+        b.view(b.argument("gRing"), ringRow("gPitch", at.head, newest, gates),
+               gateDims, spec.isKda ? alignment(DataType::F32, gates) : 0);
     b.describe("replay");
     return ReconstructOp::create(b, type, s0, at.cursor, d, kr, g, depth);
   }
 
   void liveRow() {
     prefetchAhead(); // The loads below are hoisted above it.
-    Gate gate = readGate();
+    GateValues gate = readGate();
     Value q = readKey(0), k = readKey(1), v = readValue();
     b.describe("readout");
     Value scaled = b.mul(q, b.splat(b.argument("scale"), q));
     Value kq = b.sum(b.mul(k, scaled));
     Value state = readState();
-    auto product = ContractOp::create(b, TypeRange{v.getType(), v.getType()},
-                                      state, ValueRange{scaled, k});
-    // d = beta (v - alpha S k);  o = alpha S q + d (k . q)
-    Value alpha = b.splat(gate.alpha, v);
-    Value d = b.mul(b.splat(gate.beta, v),
-                    b.fma(b.neg(alpha), product.getResult(1), v));
-    Value o = b.fma(d, b.splat(kq, v), b.mul(alpha, product.getResult(0)));
+    // d = beta (v - S diag(alpha) k);  o = S diag(alpha) q + d (k . q). A
+    // number alpha multiplies the products, a vector the vectors.
+    auto decayed = [&](Value x) {
+      return spec.isKda ? b.mul(x, gate.alpha) : x;
+    };
+    auto product =
+        ContractOp::create(b, TypeRange{v.getType(), v.getType()}, state,
+                           ValueRange{decayed(scaled), decayed(k)});
+    Value sq = product.getResult(0), sk = product.getResult(1);
+    if (!spec.isKda) {
+      Value alpha = b.splat(gate.alpha, v);
+      sq = b.mul(alpha, sq);
+      sk = b.mul(alpha, sk);
+    }
+    Value d = b.mul(b.splat(gate.beta, v), b.sub(v, sk));
+    Value o = b.fma(d, b.splat(kq, v), sq);
     Value out = outView();
     b.storeTile(o, out);
 
@@ -319,9 +354,15 @@ private:
                                 Dim{kSize, 1}, kSize));
     });
     b.when(isFirstTile, [&] {
+      int64_t gates = gatesPerRow();
+      Value offset = ringRow("gPitch", at.head, at.cursor, gates);
+      if (spec.isKda) {
+        b.storeTile(g, vectorView("gRing", DataType::F32, offset, Dim{gates, 1},
+                                  gates));
+        return;
+      }
       b.describe("gRing");
-      Value one = b.view(b.argument("gRing"),
-                         ringRow("gPitch", at.head, at.cursor, 1), {Dim{1, 1}});
+      Value one = b.view(b.argument("gRing"), offset, {Dim{1, 1}});
       StoreOp::create(b, g, one, ValueRange{b.i32(0)});
     });
   }

@@ -50,16 +50,23 @@ static void readVector(const DecodeSpec &spec, const HostTensor &tensor,
     result[i] *= factor;
 }
 
+double gateOf(const DecodeSpec &spec, double lowerBound, double aLog,
+              double x) {
+  if (spec.gate == Gate::LowerBound)
+    return lowerBound * sigmoid(std::exp(aLog) * x);
+  return -std::exp(aLog) * softplus(x);
+}
+
 DecodeToken readToken(const DecodeSpec &spec, const DecodeArgs &args, int row) {
   const DecodeTensors tensors(spec, args);
   const int H = spec.numKeyHeads, HV = spec.numValueHeads;
-  const int K = spec.headDimK, V = spec.headDimV;
+  const int K = spec.headDimK, V = spec.headDimV, G = gateWidth(spec);
   DecodeToken token;
   token.q.resize(H * K);
   token.k.resize(H * K);
   token.v.resize(HV * V);
   token.beta.resize(HV);
-  token.g.resize(HV);
+  token.g.resize(HV * G);
   for (int h = 0; h < H; ++h) {
     readVector(spec, tensors.mixedQkv, row, h * K, args.scale, &token.q[h * K]);
     readVector(spec, tensors.mixedQkv, row, (H + h) * K, 1, &token.k[h * K]);
@@ -68,11 +75,22 @@ DecodeToken readToken(const DecodeSpec &spec, const DecodeArgs &args, int row) {
     token.v[i] = tensors.mixedQkv.get(row, 2 * H * K + i);
   for (int hv = 0; hv < HV; ++hv) {
     token.beta[hv] = sigmoid(tensors.b.get(row, hv)); // R4
-    token.g[hv] =                                     // R5
-        -std::exp(tensors.aLog.get(0, hv)) *
-        softplus(tensors.a.get(row, hv) + tensors.dtBias.get(0, hv));
+    if (spec.betaRound)
+      token.beta[hv] = roundTo(spec.gateType, token.beta[hv]);
+    for (int i = hv * G; i < (hv + 1) * G; ++i) // R5
+      token.g[i] = gateOf(spec, args.lowerBound, tensors.aLog.get(0, hv),
+                          tensors.a.get(row, i) + tensors.dtBias.get(0, i));
   }
   return token;
+}
+
+/// exp of the `gateWidth` gates at `gates`, one for each of K channels.
+static std::vector<double> decayOf(const DecodeSpec &spec,
+                                   const double *gates) {
+  std::vector<double> result(spec.headDimK);
+  for (int k = 0; k < spec.headDimK; ++k)
+    result[k] = std::exp(gates[spec.isKda ? k : 0]);
+  return result;
 }
 
 bool isLive(const DecodeSpec &spec, const DecodeArgs &args, int row) {
@@ -95,24 +113,27 @@ std::vector<double> materialize(const DecodeSpec &spec, const DecodeArgs &args,
                                 int64_t slot, int valueHead, int ringRows) {
   const DecodeTensors tensors(spec, args);
   const int K = spec.headDimK, V = spec.headDimV, L = spec.ringDepth;
+  const int G = gateWidth(spec);
   const int keyHead = valueHead / (spec.numValueHeads / spec.numKeyHeads); // R7
   std::vector<double> S(V * K);
 
   // R8, from the newest row down: `gates` is the sum of the gates after row j.
-  double gates = 0;
+  std::vector<double> gates(G);
   for (int j = ringRows - 1; j >= 0; --j) {
-    double W = std::exp(gates);
+    const std::vector<double> W = decayOf(spec, gates.data());
     for (int v = 0; v < V; ++v) {
       double d = tensors.dRing.get(slot, (int64_t(valueHead) * L + j) * V + v);
       for (int k = 0; k < K; ++k)
         S[v * K + k] +=
-            d * W * tensors.kRing.get(slot, (int64_t(keyHead) * L + j) * K + k);
+            d * W[k] *
+            tensors.kRing.get(slot, (int64_t(keyHead) * L + j) * K + k);
     }
-    gates += tensors.gRing.get(slot, int64_t(valueHead) * L + j);
+    for (int i = 0; i < G; ++i)
+      gates[i] += tensors.gRing.get(slot, (int64_t(valueHead) * L + j) * G + i);
   }
+  const std::vector<double> A = decayOf(spec, gates.data());
   for (int i = 0; i < V * K; ++i)
-    S[i] += std::exp(gates) *
-            tensors.state.get(slot, int64_t(valueHead) * V * K + i);
+    S[i] += A[i % K] * tensors.state.get(slot, int64_t(valueHead) * V * K + i);
   return S;
 }
 
@@ -120,6 +141,7 @@ void replayStep(const DecodeSpec &spec, const DecodeArgs &args) {
   const DecodeTensors tensors(spec, args);
   const int H = spec.numKeyHeads, HV = spec.numValueHeads;
   const int K = spec.headDimK, V = spec.headDimV, L = spec.ringDepth;
+  const int G = gateWidth(spec);
   for (int row = 0; row < args.batch; ++row) {
     if (!isLive(spec, args, row)) { // R1, R2
       for (int i = 0; i < HV * V; ++i)
@@ -135,12 +157,12 @@ void replayStep(const DecodeSpec &spec, const DecodeArgs &args) {
       const int h = hv / (HV / H); // R7
       std::vector<double> S = materialize(spec, args, slot, hv, m);
       const double *q = &token.q[h * K], *k = &token.k[h * K];
-      const double alpha = std::exp(token.g[hv]);
+      const std::vector<double> alpha = decayOf(spec, &token.g[hv * G]);
       for (int v = 0; v < V; ++v) { // R9
         double Sk = 0, Sq = 0, kq = 0;
         for (int i = 0; i < K; ++i) {
-          Sk += S[v * K + i] * alpha * k[i];
-          Sq += S[v * K + i] * alpha * q[i];
+          Sk += S[v * K + i] * alpha[i] * k[i];
+          Sq += S[v * K + i] * alpha[i] * q[i];
           kq += k[i] * q[i];
         }
         const double d = token.beta[hv] * (token.v[hv * V + v] - Sk);
@@ -151,10 +173,12 @@ void replayStep(const DecodeSpec &spec, const DecodeArgs &args) {
         }
         for (int i = 0; i < K; ++i) // R10
           tensors.state.set(slot, (int64_t(hv) * V + v) * K + i,
-                            S[v * K + i] * alpha + d * k[i]);
+                            S[v * K + i] * alpha[i] + d * k[i]);
       }
       if (!flush) // R11
-        tensors.gRing.set(slot, int64_t(hv) * L + m, token.g[hv]);
+        for (int i = 0; i < G; ++i)
+          tensors.gRing.set(slot, (int64_t(hv) * L + m) * G + i,
+                            token.g[hv * G + i]);
     }
     if (!flush) // R11
       for (int h = 0; h < H; ++h)
@@ -179,12 +203,13 @@ DecodeRecurrence::Step DecodeRecurrence::step(int64_t slot,
   for (int hv = 0; hv < HV; ++hv) {
     const int h = hv / (HV / spec.numKeyHeads); // R7
     const double *q = &token.q[h * K], *k = &token.k[h * K];
-    const double alpha = std::exp(token.g[hv]);
+    const std::vector<double> alpha =
+        decayOf(spec, &token.g[hv * gateWidth(spec)]);
     for (int i = hv * V; i < (hv + 1) * V; ++i) {
       double *row = &S[size_t(i) * K];
       double predicted = 0;
       for (int j = 0; j < K; ++j)
-        predicted += (row[j] *= alpha) * k[j];
+        predicted += (row[j] *= alpha[j]) * k[j];
       result.d[i] = token.beta[hv] * (token.v[i] - predicted);
       // R9 in its other form: o = S' q, as S' already holds d k^T.
       for (int j = 0; j < K; ++j)

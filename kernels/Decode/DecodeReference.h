@@ -14,18 +14,21 @@
 //  R2 slot >= slots, or write_pos outside 0..L-1: as R1.
 //  R3 With m = write_pos, a row flushes if m == L-1 or its force_flush is not
 //     zero. Ring rows >= m are never read, also when the flush is forced.
-//  R4 beta = sigmoid(b).
-//  R5 g = -exp(A_log) softplus(a + dt_bias);
-//     softplus(x) = x > 20 ? x : log(1 + exp(x)).
+//  R4 beta = sigmoid(b); with betaRound, rounded to b's type.
+//  R5 With x = a + dt_bias: g = -exp(A_log) softplus(x),
+//     softplus(x) = x > 20 ? x : log(1 + exp(x)). Gate::LowerBound:
+//     g = lower_bound sigmoid(exp(A_log) x). GDN has one x and so one g for a
+//     value head, KDA one for each of its K channels.
 //  R6 q and k are divided by sqrt(sum x^2 + 1e-6) over K if qkL2Norm; then q
 //     is multiplied by scale.
 //  R7 Value head hv reads key head hv / (HV/H).
-//  R8 S = S0 exp(sum of all g) + sum_j d_j (exp(sum of g after j) k_j)^T.
-//  R9 alpha = exp(g); d = beta (v - S alpha k); o = S alpha q + d (k . q);
-//     S' = S alpha + d k^T.
+//  R8 S = S0 diag(exp(sum of all g)) + sum_j d_j (exp(sum of g after j) k_j)^T,
+//     a product of vectors being that of their channels.
+//  R9 alpha = exp(g); d = beta (v - S diag(alpha) k);
+//     o = S diag(alpha) q + d (k . q); S' = S diag(alpha) + d k^T.
 //  R10 A row that flushes writes S' and appends nothing.
 //  R11 A row that does not appends at ring row m: d, k (normalized, unscaled,
-//     one per key head) and g. The cursor is never written.
+//     one per key head) and g (KDA: K of them). The cursor is never written.
 //
 //===----------------------------------------------------------------------===//
 #ifndef REPLAYJIT_KERNELS_DECODE_DECODEREFERENCE_H
@@ -70,8 +73,11 @@ struct DecodeToken {
   std::vector<double> k;    ///< [H, K] after R6
   std::vector<double> v;    ///< [HV, V]
   std::vector<double> beta; ///< [HV], R4
-  std::vector<double> g;    ///< [HV], R5
+  std::vector<double> g;    ///< GDN [HV]; KDA [HV, K], R5
 };
+
+/// R5, for x = a + dt_bias.
+double gateOf(const DecodeSpec &spec, double lowerBound, double aLog, double x);
 
 /// Reads the token of batch row `row` (R4 to R6).
 DecodeToken readToken(const DecodeSpec &spec, const DecodeArgs &args, int row);

@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 #include <initializer_list>
 #include <limits>
+#include <span>
 #include <vector>
 
 namespace replayjit {
@@ -67,9 +68,6 @@ static Status firstError(std::initializer_list<Status> checks) {
 
 static Status validateSpec(const DecodeSpec &spec) {
   using enum DataType;
-  if (spec.isKda)
-    return Status::error(StatusCode::Unsupported,
-                         "isKda: KDA is not available yet; use GDN");
   if (Status status = firstError({
           checkRange("numKeyHeads", spec.numKeyHeads, 1, maxHeads),
           checkRange("numValueHeads", spec.numValueHeads, 1, maxHeads),
@@ -92,6 +90,13 @@ static Status validateSpec(const DecodeSpec &spec) {
         fmt::format("numValueHeads: {} is not allowed; it must be a multiple "
                     "of numKeyHeads = {}",
                     spec.numValueHeads, spec.numKeyHeads));
+  if (spec.gate == Gate::LowerBound && !spec.isKda)
+    return Status::invalid("gate: lowerBound is not allowed for GDN; it must "
+                           "be softplus");
+  if (spec.readout == Readout::Rebuild && spec.isKda)
+    return Status::error(StatusCode::Unsupported,
+                         "readout: rebuild is not available for KDA yet; use "
+                         "outputOnly");
   if (spec.readout == Readout::Rebuild &&
       nextPowerOfTwo(spec.headDimK) < minDotWidth)
     return Status::invalid(
@@ -192,19 +197,21 @@ struct BlockChoice {
 };
 } // namespace
 
-// Measured on an H200 with K = V = 128, HV = 32 and fp32 states. Few heads do
-// not fill the GPU: smaller blocks shorten the way of one token. Whole heads
-// load the ring, q and k once.
-constexpr BlockChoice blockChoices[] = {
-    {64, 32, 4}, {768, 64, 4}, {std::numeric_limits<int64_t>::max(), 128, 4}};
-// Elsewhere a thread holds less: more warps for the same rows.
-constexpr BlockChoice smallThreadChoices[] = {
-    {768, 32, 4}, {std::numeric_limits<int64_t>::max(), 64, 8}};
+constexpr int64_t anyNumber = std::numeric_limits<int64_t>::max();
+// Measured on an H200 with K = V = 128 and HV = 32. Few heads do not fill the
+// GPU: smaller blocks shorten the way of one token. Whole heads load the ring,
+// q and k once. Half the state's bytes reach that point with fewer heads.
+constexpr BlockChoice fp32Blocks[] = {
+    {64, 32, 4}, {768, 64, 4}, {anyNumber, 128, 4}};
+constexpr BlockChoice halfBlocks[] = {
+    {64, 32, 4}, {256, 64, 4}, {anyNumber, 128, 4}};
+// Where a thread holds less, more warps share the rows.
+constexpr BlockChoice smallThreadBlocks[] = {{768, 32, 4}, {anyNumber, 64, 8}};
 
-template <size_t N>
-static BlockChoice chooseBlock(const BlockChoice (&choices)[N], int64_t heads) {
+static BlockChoice chooseBlock(std::span<const BlockChoice> choices,
+                               int64_t heads) {
   return *std::find_if(
-      choices, choices + N - 1,
+      choices.begin(), choices.end() - 1,
       [heads](const BlockChoice &choice) { return heads <= choice.heads; });
 }
 
@@ -229,12 +236,16 @@ DecodeTuning chooseTuning(const DecodeSpec &spec, int rows,
     return tuning;
   }
 
-  int64_t heads = std::numeric_limits<int64_t>::max();
+  int64_t heads = anyNumber;
   if (rows > 0)
     heads = int64_t(rows) * std::clamp(spec.numValueHeads, 1, maxHeads) *
             ((headDimV + 127) / 128) * 132 / std::max(1, multiprocessors);
-  BlockChoice block = smallThreads ? chooseBlock(smallThreadChoices, heads)
-                                   : chooseBlock(blockChoices, heads);
+  std::span<const BlockChoice> blocks = fp32Blocks;
+  if (smallThreads)
+    blocks = smallThreadBlocks;
+  else if (spec.stateType != DataType::F32)
+    blocks = halfBlocks;
+  BlockChoice block = chooseBlock(blocks, heads);
   tuning.blockV = std::min(block.blockV, paddedV);
   tuning.numWarps = block.numWarps;
   // The whole K of a row stays in registers, so that a flush need not read the
@@ -264,6 +275,10 @@ std::string kernelName(const DecodeSpec &spec, const DecodeTuning &tuning) {
                       toString(spec.paramType), toString(spec.outType),
                       toString(spec.stateType), toString(spec.ringType),
                       8 * byteSize(spec.indexType));
+  if (spec.gate == Gate::LowerBound)
+    name += "_lowerbound";
+  if (spec.betaRound)
+    name += "_betaround";
   name += spec.qkL2Norm ? "_l2norm" : "_nonorm";
   name += spec.hasForceFlush ? "_force" : "_noforce";
   name += spec.nullSlot == NullSlot::Negative ? "_nullneg" : "_nullnonpos";
@@ -280,11 +295,16 @@ namespace {
 struct ModelHeads {
   const char *name;
   int keyHeads, valueHeads; ///< Of the whole model; K = V = 128.
+  bool isKda = false;
+  Gate gate = Gate::Softplus;
 };
 constexpr ModelHeads models[] = {
     {"qwen3-next", 16, 32},
     {"qwen3.5-27b", 16, 48},
     {"qwen3.5-397b", 16, 64},
+    {"kimi-linear", 32, 32, true},
+    {"kimi-k3", 96, 96, true, Gate::LowerBound},
+    {"ling-flash", 32, 32, true, Gate::LowerBound},
 };
 } // namespace
 
@@ -311,6 +331,8 @@ Result<DecodeSpec> modelPreset(const std::string &model, int tensorParallel) {
         fmt::join(allowed, ", ")));
 
   DecodeSpec spec;
+  spec.isKda = heads.isKda;
+  spec.gate = heads.gate;
   spec.numKeyHeads = heads.keyHeads / tensorParallel;
   spec.numValueHeads = heads.valueHeads / tensorParallel;
   spec.headDimK = spec.headDimV = 128;

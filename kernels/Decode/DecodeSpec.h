@@ -36,6 +36,12 @@ enum class NullSlot : uint8_t {
   NonPositive, ///< slot <= 0 (vLLM reserves block 0)
 };
 
+/// How the decay's logarithm g follows from x = a + dt_bias.
+enum class Gate : uint8_t {
+  Softplus,   ///< g = -exp(A_log) softplus(x)
+  LowerBound, ///< g = lower_bound sigmoid(exp(A_log) x); KDA's "safe gate"
+};
+
 /// How a flush's product of ring rows is computed.
 enum class FlushPrecision : uint8_t { Ieee, Tf32x3 };
 
@@ -58,6 +64,8 @@ struct DecodeSpec {
   DataType indexType = DataType::I32;  ///< state_indices: I32 or I64
 
   bool qkL2Norm = true;      ///< q and k are L2-normalized over K (eps 1e-6).
+  Gate gate = Gate::Softplus;
+  bool betaRound = false;    ///< beta is rounded through b's type.
   bool hasForceFlush = true; ///< The force_flush argument is present.
   NullSlot nullSlot = NullSlot::Negative;
   Readout readout = Readout::OutputOnly;
@@ -88,15 +96,15 @@ struct DecodeTuning {
 /// and pitches count elements. Inner dimensions are dense.
 struct DecodeArgs {
   uint64_t mixedQkv = 0;     ///< [B, 2*H*K + HV*V], q then k then v
-  uint64_t a = 0;            ///< GDN [B, HV]
+  uint64_t a = 0;            ///< GDN [B, HV]; KDA [B, HV, K]
   uint64_t b = 0;            ///< [B, HV]
   uint64_t aLog = 0;         ///< [HV]
-  uint64_t dtBias = 0;       ///< GDN [HV]
+  uint64_t dtBias = 0;       ///< GDN [HV]; KDA [HV, K]
   uint64_t out = 0;          ///< [B, HV, V]
   uint64_t state = 0;        ///< [slots, HV, V, K], read and written in place
   uint64_t dRing = 0;        ///< [slots, HV, L, V]
   uint64_t kRing = 0;        ///< [slots, H, L, K]
-  uint64_t gRing = 0;        ///< GDN [slots, HV, L]
+  uint64_t gRing = 0;        ///< GDN [slots, HV, L]; KDA [slots, HV, L, K]
   uint64_t stateIndices = 0; ///< [B]
   uint64_t writePos = 0;     ///< [B] int32
   uint64_t forceFlush = 0;   ///< [B] int32; ignored unless hasForceFlush
@@ -111,7 +119,8 @@ struct DecodeArgs {
   int64_t gPitch = 0;
   int32_t batch = 0; ///< Rows of this launch; 0 is a valid no-op.
   int32_t slots = 0;
-  float scale = 1.0f; ///< Multiplies q after normalization.
+  float scale = 1.0f;      ///< Multiplies q after normalization.
+  float lowerBound = -5.0f; ///< Of Gate::LowerBound: finite, negative.
 };
 
 /// Says in one sentence (field, value, what is allowed) what is wrong.
@@ -128,9 +137,15 @@ DecodeTuning chooseTuning(const DecodeSpec &spec, int rows,
 /// specialized fact; equal symbols mean equal programs.
 std::string kernelName(const DecodeSpec &spec, const DecodeTuning &tuning);
 
-/// The shape of a shipped model on one rank. `model` is one of qwen3-next,
-/// qwen3.5-27b, qwen3.5-397b; heads are split over `tensorParallel` ranks.
+/// The shape and gate of a shipped model on one rank. `model` is one of
+/// qwen3-next, qwen3.5-27b, qwen3.5-397b (GDN), kimi-linear, kimi-k3, ling-flash
+/// (KDA); heads are split over `tensorParallel` ranks.
 Result<DecodeSpec> modelPreset(const std::string &model, int tensorParallel);
+
+/// Gates of one token of one value head: what a g_ring row holds.
+constexpr int gateWidth(const DecodeSpec &spec) {
+  return spec.isKda ? spec.headDimK : 1;
+}
 
 /// Smallest power of two >= n, but at most 2^30, the largest of an int.
 constexpr int nextPowerOfTwo(int n) {

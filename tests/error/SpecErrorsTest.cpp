@@ -198,12 +198,26 @@ tuning.numWarps = 1;
 });
 }
 
-TEST_CASE("KDA is refused", "[error]") {
+TEST_CASE("the rebuild readout of KDA is refused", "[error]") {
   DecodeSpec spec;
   spec.isKda = true;
+  CHECK(validate(spec, {}, Target{}).isOk());
+  spec.readout = Readout::Rebuild;
   Status status = validate(spec, {}, Target{});
   CHECK(status.code == StatusCode::Unsupported);
-  CHECK(status.message == "isKda: KDA is not available yet; use GDN");
+  CHECK(status.message ==
+        "readout: rebuild is not available for KDA yet; use outputOnly");
+}
+
+TEST_CASE("a bounded gate belongs to KDA", "[error]") {
+  DecodeSpec spec;
+  spec.gate = Gate::LowerBound;
+  Status status = validate(spec, {}, Target{});
+  CHECK(status.code == StatusCode::InvalidArgument);
+  CHECK(status.message ==
+        "gate: lowerBound is not allowed for GDN; it must be softplus");
+  spec.isKda = true;
+  CHECK(validate(spec, {}, Target{}).isOk());
 }
 
 TEST_CASE("tensor cores need their target", "[error]") {
@@ -224,7 +238,7 @@ TEST_CASE("presets", "[error]") {
   REQUIRE(!unknown);
   CHECK(unknown.status().message ==
         "model: 'gpt-2' is unknown; allowed are qwen3-next, qwen3.5-27b, "
-        "qwen3.5-397b");
+        "qwen3.5-397b, kimi-linear, kimi-k3, ling-flash");
   for (int ranks : {0, -1, 3, 32}) {
     Result<DecodeSpec> split = modelPreset("qwen3.5-27b", ranks);
     REQUIRE(!split);
@@ -233,4 +247,9 @@ TEST_CASE("presets", "[error]") {
               " does not divide the 16 key and 48 value heads of qwen3.5-27b; "
               "allowed are 1, 2, 4, 8, 16");
   }
+  Result<DecodeSpec> split = modelPreset("kimi-k3", 64);
+  REQUIRE(!split);
+  CHECK(split.status().message ==
+        "tensorParallel: 64 does not divide the 96 key and 96 value heads of "
+        "kimi-k3; allowed are 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 96");
 }

@@ -41,6 +41,15 @@ DecodeProblem makeProblem() {
   return problem;
 }
 
+DecodeProblem makeKdaProblem(Gate gate) {
+  DecodeProblem problem = makeProblem();
+  problem.spec.isKda = true;
+  problem.spec.gate = gate;
+  problem.spec.betaRound = true;
+  problem.lowerBound = -3;
+  return problem;
+}
+
 Result<CheckReport> run(const DecodeProblem &problem, Bug bug) {
   FakeDevice device;
   FakeKernel kernel;
@@ -106,8 +115,12 @@ TEST_CASE("a right kernel passes in all shapes and types", "[check]") {
       {1, 3, 96, 80, 16}, {2, 4, 64, 32, 2}, {1, 1, 7, 31, 64}};
   for (auto [act, out, state, ring] : types)
     for (auto [H, HV, K, V, L] : shapes)
-      for (bool mixed : {false, true}) {
+      for (int kind = 0; kind < 6; ++kind) {
+        const bool mixed = kind % 2;
         DecodeProblem problem;
+        problem.spec.isKda = kind >= 2;
+        problem.spec.gate = kind < 4 ? Gate::Softplus : Gate::LowerBound;
+        problem.spec.betaRound = kind == 3;
         problem.spec.numKeyHeads = H;
         problem.spec.numValueHeads = HV;
         problem.spec.headDimK = K;
@@ -121,9 +134,10 @@ TEST_CASE("a right kernel passes in all shapes and types", "[check]") {
         problem.staggered = mixed;
         problem.mixedGates = mixed;
         problem.steps = L == 64 ? 70 : 20;
-        INFO("K = " << K << ", V = " << V << ", L = " << L << ", state "
-                    << toString(state) << ", ring " << toString(ring)
-                    << ", out " << toString(out));
+        INFO((kind < 2 ? "GDN" : "KDA")
+             << ", kind " << kind << ", K = " << K << ", V = " << V
+             << ", L = " << L << ", state " << toString(state) << ", ring "
+             << toString(ring) << ", out " << toString(out));
         CHECK(verdict(problem, Bug::None) == "");
       }
 }
@@ -176,6 +190,17 @@ TEST_CASE("aligned problems keep the promise of their spec", "[check]") {
   launch.blocksPerRow = 12;
   REQUIRE(checkDecode(device, kernel, launch, problem));
   CHECK(device.lastBlocks == 6 * 12);
+
+  problem = makeKdaProblem(Gate::LowerBound);
+  kernel.run = [&](const DecodeArgs &args) {
+    CHECK(args.aStride >= 6 * 12 + 3);
+    CHECK(args.aStride * 2 % 16 == 0);
+    CHECK(args.gPitch >= 6 * 5 * 12 + 9);
+    CHECK(args.gPitch * 4 % 16 == 0);
+    CHECK(args.lowerBound == -3);
+    fakeDecode(problem.spec, args, Bug::None);
+  };
+  REQUIRE(checkDecode(device, kernel, launch, problem));
 }
 
 TEST_CASE("a wrong kernel is rejected", "[check]") {
@@ -216,6 +241,45 @@ TEST_CASE("a wrong kernel is rejected", "[check]") {
   }
 }
 
+TEST_CASE("a wrong KDA kernel is rejected", "[check]") {
+  const std::vector<std::pair<Bug, std::string>> bugs = {
+      {Bug::ForgetsFlush, "first problem is wrong value: state["},
+      {Bug::ReadsRingRowM, "nan"},
+      {Bug::WrongHeadMapping, "value: d_ring["},
+      {Bug::TransposedState, "value: d_ring["},
+      {Bug::DecaysKq, "value: out["},
+      {Bug::WritesUnusedRing, "unusedSlotsIntact"},
+      {Bug::RingByRow, "unusedSlotsIntact"},
+      {Bug::OneWrongElement, "value: out[0, 0, 1]"},
+      {Bug::ForgetsBetaRound, "value: d_ring["},
+      {Bug::CountsOwnGate, "value: d_ring["},
+      {Bug::OneGateForAll, "value: d_ring["},
+      {Bug::AlphaOfNextChannel, "value: d_ring["},
+      {Bug::ForgetsAlpha, "value: d_ring["},
+      {Bug::GateOfNextHead, "value: g_ring["},
+      {Bug::StaleChannel, "g_ring["},
+      {Bug::TransposedDtBias, "value: g_ring["},
+  };
+  for (Gate gate : {Gate::Softplus, Gate::LowerBound})
+    for (const auto &[bug, topic] : bugs) {
+      std::string why = verdict(makeKdaProblem(gate), bug);
+      INFO("bug " << int(bug) << ", topic " << topic << ", said: " << why);
+      CHECK(why != "");
+      CHECK(why.find(topic) != std::string::npos);
+    }
+  for (Bug bug : {Bug::ConstantLowerBound, Bug::ClampsGate}) {
+    std::string why = verdict(makeKdaProblem(Gate::LowerBound), bug);
+    INFO("bug " << int(bug) << ", said: " << why);
+    CHECK(why.find("value: g_ring[") != std::string::npos);
+  }
+  for (Bug bug : {Bug::CountsOwnGate, Bug::ForgetsAlpha})
+    CHECK(verdict(makeProblem(), bug) != "");
+  DecodeProblem rounded = makeProblem();
+  rounded.spec.betaRound = true;
+  CHECK(verdict(rounded, Bug::None) == "");
+  CHECK(verdict(rounded, Bug::ForgetsBetaRound) != "");
+}
+
 TEST_CASE("a transposed square state is rejected too", "[check]") {
   DecodeProblem problem = makeProblem();
   problem.spec.headDimV = problem.spec.headDimK = 16;
@@ -247,6 +311,9 @@ TEST_CASE("gates of mixed size show subtracted sums", "[check]") {
   problem.steps = 20;
   CHECK(verdict(problem, Bug::SubtractsGates) == "");
   problem.mixedGates = true;
+  CHECK(verdict(problem, Bug::None) == "");
+  CHECK(verdict(problem, Bug::SubtractsGates) != "");
+  problem.spec.isKda = true;
   CHECK(verdict(problem, Bug::None) == "");
   CHECK(verdict(problem, Bug::SubtractsGates) != "");
 }
@@ -283,6 +350,11 @@ TEST_CASE("the error does not grow with the flushes", "[check]") {
   problem.batch = 2;
   problem.steps = 2000;
   CHECK(verdict(problem, Bug::None) == "");
+  problem.spec.isKda = true;
+  for (Gate gate : {Gate::Softplus, Gate::LowerBound}) {
+    problem.spec.gate = gate;
+    CHECK(verdict(problem, Bug::None) == "");
+  }
 }
 
 TEST_CASE("device errors come through and free the memory", "[check]") {
@@ -318,6 +390,8 @@ TEST_CASE("illegal problems are refused", "[check]") {
   using P = DecodeProblem;
   refuses([](P &p) { p.spec.headDimK = 0; },
           "headDimK: 0 is not allowed; it must be 1 to 256");
+  refuses([](P &p) { p.lowerBound = 0; },
+          "lowerBound: 0 is not allowed; it must be finite and negative");
   refuses([](P &p) { p.steps = 0; },
           "steps: 0 is not allowed; it must be 1 or more");
   refuses([](P &p) { p.batch = -1; },

@@ -30,22 +30,23 @@ public:
   Launch(const DecodeSpec &spec, int batch, int slots) : spec(spec), random(7) {
     const int H = spec.numKeyHeads, HV = spec.numValueHeads;
     const int K = spec.headDimK, V = spec.headDimV, L = spec.ringDepth;
+    const int G = gateWidth(spec);
     args.batch = batch;
     args.slots = slots;
     args.scale = 0.5f;
     args.indexStride = 2;
     args.mixedQkv =
         make(spec.actType, batch, 2 * H * K + HV * V, args.qkvStride);
-    args.a = make(spec.gateType, batch, HV, args.aStride);
+    args.a = make(spec.gateType, batch, HV * G, args.aStride);
     args.b = make(spec.gateType, batch, HV, args.bStride);
     int64_t unused;
     args.aLog = make(spec.paramType, 1, HV, unused);
-    args.dtBias = make(spec.paramType, 1, HV, unused);
+    args.dtBias = make(spec.paramType, 1, HV * G, unused);
     args.out = make(spec.outType, batch, HV * V, args.outStride);
     args.state = make(spec.stateType, slots, HV * V * K, args.statePitch);
     args.dRing = make(spec.ringType, slots, HV * L * V, args.dPitch);
     args.kRing = make(spec.ringType, slots, H * L * K, args.kPitch);
-    args.gRing = make(DataType::F32, slots, HV * L, args.gPitch);
+    args.gRing = make(DataType::F32, slots, HV * L * G, args.gPitch);
     args.stateIndices = make(spec.indexType, 1, batch * 2, unused);
     args.writePos = make(DataType::I32, 1, batch, unused);
     args.forceFlush = make(DataType::I32, 1, batch, unused);
@@ -57,7 +58,8 @@ public:
     }
     for (int hv = 0; hv < HV; ++hv) {
       t.aLog.set(0, hv, 0.3 * normal(random));
-      t.dtBias.set(0, hv, 0.1 * normal(random));
+      for (int i = 0; i < G; ++i)
+        t.dtBias.set(0, hv * G + i, 0.1 * normal(random));
     }
     for (int slot = 0; slot < slots; ++slot) {
       for (int i = 0; i < HV * V * K; ++i)
@@ -66,7 +68,7 @@ public:
         t.dRing.set(slot, i, NAN);
       for (int i = 0; i < H * L * K; ++i)
         t.kRing.set(slot, i, NAN);
-      for (int i = 0; i < HV * L; ++i)
+      for (int i = 0; i < HV * L * G; ++i)
         t.gRing.set(slot, i, NAN);
     }
   }
@@ -82,7 +84,8 @@ public:
            i < 2 * spec.numKeyHeads * spec.headDimK + HV * spec.headDimV; ++i)
         t.mixedQkv.set(row, i, normal(random));
       for (int hv = 0; hv < HV; ++hv) {
-        t.a.set(row, hv, 0.5 * normal(random));
+        for (int i = 0; i < gateWidth(spec); ++i)
+          t.a.set(row, hv * gateWidth(spec) + i, 0.5 * normal(random));
         t.b.set(row, hv, normal(random));
       }
     }
@@ -180,7 +183,7 @@ void compareOracles(const DecodeSpec &spec, int steps) {
       }
       t.writePos.set(row, 0, next);
       if (flush) // stale rows must not be read again
-        for (int i = 0; i < HV * spec.ringDepth; ++i)
+        for (int i = 0; i < HV * spec.ringDepth * gateWidth(spec); ++i)
           t.gRing.set(slot, i, NAN);
     }
   }
@@ -205,6 +208,124 @@ TEST_CASE("replayStep follows the recurrence", "[reference]") {
   compareOracles(wide, 10);
 }
 
+TEST_CASE("replayStep of KDA follows the recurrence", "[reference]") {
+  for (Gate gate : {Gate::Softplus, Gate::LowerBound})
+    for (int L : {1, 2, 4, 8, 16})
+      for (int ratio : {1, 2, 3}) {
+        DecodeSpec spec = makeSpec(2, 2 * ratio, 5, 3, L);
+        spec.isKda = true;
+        spec.gate = gate;
+        spec.betaRound = ratio == 2;
+        INFO("L = " << L << ", HV/H = " << ratio);
+        compareOracles(spec, 40);
+      }
+}
+
+TEST_CASE("KDA with equal channels is GDN", "[reference]") {
+  DecodeSpec spec = makeSpec(1, 2, 4, 3, 4), kda = spec;
+  kda.isKda = true;
+  Launch x(spec, 1, 1), y(kda, 1, 1);
+  DecodeTensors gdn = x.tensors(), t = y.tensors();
+  for (int i = 0; i < 2 * 3 * 4; ++i)
+    t.state.set(0, i, gdn.state.get(0, i));
+  for (int hv = 0; hv < 2; ++hv) {
+    t.aLog.set(0, hv, gdn.aLog.get(0, hv));
+    for (int k = 0; k < 4; ++k)
+      t.dtBias.set(0, hv * 4 + k, gdn.dtBias.get(0, hv));
+  }
+  for (int step = 0; step < 9; ++step) {
+    x.freshInputs();
+    for (int i = 0; i < 2 * 4 + 2 * 3; ++i)
+      t.mixedQkv.set(0, i, gdn.mixedQkv.get(0, i));
+    for (int hv = 0; hv < 2; ++hv) {
+      t.b.set(0, hv, gdn.b.get(0, hv));
+      for (int k = 0; k < 4; ++k)
+        t.a.set(0, hv * 4 + k, gdn.a.get(0, hv));
+    }
+    for (const DecodeTensors &tensors : {gdn, t})
+      tensors.writePos.set(0, 0, step % 4);
+    replayStep(spec, x.args);
+    replayStep(kda, y.args);
+    for (int i = 0; i < 6; ++i)
+      CHECK(gdn.out.get(0, i) == t.out.get(0, i));
+    for (int i = 0; i < 24; ++i)
+      CHECK(gdn.state.get(0, i) == t.state.get(0, i));
+  }
+}
+
+TEST_CASE("channels of KDA by hand", "[reference]") {
+  // S' of an empty d: each column decays by its own gate.
+  DecodeSpec spec = makeSpec(1, 2, 3, 2, 4);
+  spec.isKda = true;
+  spec.qkL2Norm = false;
+  Launch launch(spec, 1, 1);
+  launch.args.scale = 1;
+  DecodeTensors t = launch.tensors();
+  for (int i = 0; i < 2 * 3 + 2 * 2; ++i)
+    t.mixedQkv.set(0, i, i < 3 ? i + 1 : 0); // q = (1, 2, 3), k = 0, v = 0
+  for (int i = 0; i < 12; ++i)
+    t.state.set(0, i, i + 1);
+  t.b.set(0, 0, 0);
+  t.b.set(0, 1, 0);
+  // g of head hv and channel k is -log(2) (1 + 3 hv + k) in ring row 0, twice
+  // that now.
+  t.writePos.set(0, 0, 1);
+  for (int hv = 0; hv < 2; ++hv) {
+    t.aLog.set(0, hv, 0);
+    for (int k = 0; k < 3; ++k) {
+      const int halvings = 1 + 3 * hv + k;
+      t.dtBias.set(0, hv * 3 + k, 0);
+      // softplus(x) = n log(2) where exp(x) = 2^n - 1
+      t.a.set(0, hv * 3 + k, std::log(std::ldexp(1, 2 * halvings) - 1));
+      t.gRing.set(0, hv * 4 * 3 + k, -halvings * std::log(2));
+    }
+    for (int v = 0; v < 2; ++v)
+      t.dRing.set(0, hv * 4 * 2 + v, 8 * (v + 1));
+  }
+  for (int k = 0; k < 3; ++k)
+    t.kRing.set(0, k, k == 1);
+  t.forceFlush.set(0, 0, 1);
+  replayStep(spec, launch.args);
+  for (int hv = 0; hv < 2; ++hv)
+    for (int v = 0; v < 2; ++v) {
+      double out = 0;
+      for (int k = 0; k < 3; ++k) {
+        const int at = (hv * 2 + v) * 3 + k, n = 1 + 3 * hv + k;
+        const double S = std::ldexp(at + 1, -3 * n) + // twice now, once before
+                         (k == 1 ? std::ldexp(8 * (v + 1), -2 * n) : 0);
+        CHECK(t.state.get(0, at) == Approx(S).epsilon(1e-6));
+        out += S * (k + 1);
+      }
+      CHECK(t.out.get(0, hv * 2 + v) == Approx(out).epsilon(1e-6));
+    }
+}
+
+TEST_CASE("a bounded gate is a sigmoid, not a clamp", "[reference]") {
+  DecodeSpec spec = makeSpec(1, 1, 4, 1, 4);
+  spec.isKda = true;
+  spec.gate = Gate::LowerBound;
+  Launch launch(spec, 1, 1);
+  launch.args.lowerBound = -5;
+  DecodeTensors t = launch.tensors();
+  t.aLog.set(0, 0, std::log(2.0));
+  const double x[] = {0, 1, -3, 1000};
+  for (int k = 0; k < 4; ++k) {
+    t.a.set(0, k, x[k] - 0.25);
+    t.dtBias.set(0, k, 0.25);
+  }
+  for (int i = 0; i < 9; ++i)
+    t.mixedQkv.set(0, i, 1);
+  t.b.set(0, 0, 0);
+  DecodeToken token = readToken(spec, launch.args, 0);
+  REQUIRE(token.g.size() == 4);
+  CHECK(token.g[0] == -2.5);
+  CHECK(token.g[1] == Approx(-5 / (1 + std::exp(-2.0))).epsilon(1e-6));
+  CHECK(token.g[2] == Approx(-5 / (1 + std::exp(6.0))).epsilon(1e-6));
+  CHECK(token.g[3] == -5);
+  launch.args.lowerBound = -1;
+  CHECK(readToken(spec, launch.args, 0).g[0] == -0.5);
+}
+
 TEST_CASE("one token by hand", "[reference]") {
   // beta = sigmoid(0.5), S = 0, k = v = e0: S' has beta at (0, 0).
   DecodeSpec spec = makeSpec(1, 1, 4, 3, 1);
@@ -222,6 +343,17 @@ TEST_CASE("one token by hand", "[reference]") {
   for (int i = 1; i < 12; ++i)
     CHECK(t.state.get(0, i) == 0);
   CHECK(t.out.get(0, 0) == 0);
+}
+
+TEST_CASE("beta is rounded where asked", "[reference]") {
+  DecodeSpec spec = makeSpec(1, 1, 4, 3, 1);
+  spec.actType = spec.gateType = DataType::BF16;
+  Launch launch(spec, 1, 1);
+  launch.freshInputs();
+  launch.tensors().b.set(0, 0, 0.5);
+  CHECK(readToken(spec, launch.args, 0).beta[0] == Approx(0.62245935));
+  spec.betaRound = true;
+  CHECK(readToken(spec, launch.args, 0).beta[0] == 0.62109375);
 }
 
 TEST_CASE("gates and norms by hand", "[reference]") {
@@ -326,4 +458,22 @@ TEST_CASE("infinite gates forget without NaN", "[reference]") {
     for (int i = 0; i < 3; ++i)
       CHECK(std::isfinite(t.out.get(0, i)));
   }
+
+  // KDA: one channel forgets, the others do not.
+  spec.isKda = true;
+  Launch kda(spec, 1, 1);
+  t = kda.tensors();
+  for (int step = 0; step < 4; ++step) {
+    kda.freshInputs();
+    if (step == 1)
+      t.a.set(0, 2, INFINITY);
+    t.writePos.set(0, 0, step);
+    t.forceFlush.set(0, 0, step == 3);
+    replayStep(spec, kda.args);
+    for (int i = 0; i < 3; ++i)
+      CHECK(std::isfinite(t.out.get(0, i)));
+  }
+  for (int i = 0; i < 12; ++i)
+    CHECK(std::isfinite(t.state.get(0, i)));
+  CHECK(t.gRing.get(0, 4 + 2) == -INFINITY);
 }

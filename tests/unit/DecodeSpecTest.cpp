@@ -24,10 +24,34 @@ static void checkValid(const DecodeSpec &spec, const DecodeTuning &tuning) {
 
 TEST_CASE("the defaults are valid", "[spec]") { checkValid({}, {}); }
 
+TEST_CASE("gates of both families", "[spec]") {
+  DecodeSpec spec;
+  CHECK(gateWidth(spec) == 1);
+  spec.betaRound = true;
+  checkValid(spec, {});
+  spec.isKda = true;
+  spec.headDimK = 96;
+  CHECK(gateWidth(spec) == 96);
+  for (Gate gate : {Gate::Softplus, Gate::LowerBound}) {
+    spec.gate = gate;
+    checkValid(spec, {});
+    for (int ratio : {1, 2, 3, 8}) {
+      spec.numValueHeads = ratio * spec.numKeyHeads;
+      checkValid(spec, {});
+    }
+  }
+}
+
 TEST_CASE("the chosen tuning is valid for every spec", "[spec]") {
   std::vector<int> sizes = {1,  2,  3,  7,  8,   9,   15,  16,  17,  31,  32,
                             60, 64, 80, 96, 100, 127, 128, 129, 200, 255, 256};
-  for (Readout readout : {Readout::OutputOnly, Readout::Rebuild})
+  struct Kind {
+    Readout readout;
+    bool isKda;
+  };
+  for (auto [readout, isKda] : {Kind{Readout::OutputOnly, false},
+                                {Readout::OutputOnly, true},
+                                {Readout::Rebuild, false}})
     for (int K : sizes)
       for (int V : sizes)
         for (int L : {1, 2, 3, 16, 64})
@@ -35,6 +59,7 @@ TEST_CASE("the chosen tuning is valid for every spec", "[spec]") {
             if (readout == Readout::Rebuild && K <= 8)
               continue; // not a legal spec
             DecodeSpec spec;
+            spec.isKda = isKda;
             spec.readout = readout;
             spec.headDimK = K;
             spec.headDimV = V;
@@ -68,6 +93,12 @@ TEST_CASE("the tuning follows the batch", "[spec]") {
   for (int rows : {0, 1, 16})
     CHECK(choose(spec, rows).numWarps == 4);
 
+  spec.stateType = DataType::BF16;
+  CHECK(choose(spec, 2).blockV == 32);
+  CHECK(choose(spec, 8).blockV == 64);
+  CHECK(choose(spec, 9).blockV == 128);
+
+  spec = {};
   spec.headDimK = 256; // the whole K stays: fewer rows
   CHECK(choose(spec, 0).blockK == 256);
   CHECK(choose(spec, 0).blockV == 64);
@@ -143,6 +174,8 @@ TEST_CASE("a name says every specialized fact", "[spec]") {
       [](DecodeSpec &s, DecodeTuning &) { s.ringType = DataType::BF16; },
       [](DecodeSpec &s, DecodeTuning &) { s.indexType = DataType::I64; },
       [](DecodeSpec &s, DecodeTuning &) { s.qkL2Norm = false; },
+      [](DecodeSpec &s, DecodeTuning &) { s.gate = Gate::LowerBound; },
+      [](DecodeSpec &s, DecodeTuning &) { s.betaRound = true; },
       [](DecodeSpec &s, DecodeTuning &) { s.hasForceFlush = false; },
       [](DecodeSpec &s, DecodeTuning &) { s.nullSlot = NullSlot::NonPositive; },
       [](DecodeSpec &s, DecodeTuning &) { s.readout = Readout::Rebuild; },
@@ -175,19 +208,28 @@ TEST_CASE("model presets split their heads over ranks", "[spec]") {
   struct Row {
     const char *model;
     int ranks, keyHeads, valueHeads;
+    bool isKda = false;
+    Gate gate = Gate::Softplus;
   };
   for (const Row &row : {Row{"qwen3-next", 1, 16, 32},
                          {"qwen3-next", 4, 4, 8},
                          {"qwen3.5-27b", 1, 16, 48},
                          {"qwen3.5-27b", 8, 2, 6},
                          {"qwen3.5-397b", 1, 16, 64},
-                         {"qwen3.5-397b", 8, 2, 8}}) {
+                         {"qwen3.5-397b", 8, 2, 8},
+                         {"kimi-linear", 1, 32, 32, true},
+                         {"kimi-linear", 8, 4, 4, true},
+                         {"kimi-k3", 1, 96, 96, true, Gate::LowerBound},
+                         {"kimi-k3", 8, 12, 12, true, Gate::LowerBound},
+                         {"ling-flash", 4, 8, 8, true, Gate::LowerBound}}) {
     Result<DecodeSpec> spec = modelPreset(row.model, row.ranks);
     REQUIRE(spec);
     CHECK(spec->numKeyHeads == row.keyHeads);
     CHECK(spec->numValueHeads == row.valueHeads);
     CHECK(spec->headDimK == 128);
     CHECK(spec->headDimV == 128);
+    CHECK(spec->isKda == row.isKda);
+    CHECK(spec->gate == row.gate);
     checkValid(*spec, chooseTuning(*spec, 0, Target{}));
   }
 }

@@ -106,6 +106,16 @@ enum class Bug {
   RoundsDotOperands, ///< Right for Readout::Rebuild.
   SubtractsGates,    ///< W_j as exp(G - P_j).
   OneWrongElement,
+  ForgetsBetaRound,
+  CountsOwnGate,      ///< W_j holds g_j too.
+  OneGateForAll,      ///< KDA: all channels decay as the first.
+  AlphaOfNextChannel, ///< KDA, of the current token.
+  ForgetsAlpha,       ///< The current token does not decay the state.
+  GateOfNextHead,     ///< What is appended.
+  StaleChannel,       ///< KDA: the last channel of g is not appended.
+  TransposedDtBias,   ///< KDA: as [K, HV].
+  ConstantLowerBound, ///< -5, whatever the launch says.
+  ClampsGate,         ///< LowerBound as a clamp of the softplus gate.
 };
 
 /// One launch of the decode operator in fp32 on host memory.
@@ -113,6 +123,7 @@ inline void fakeDecode(const DecodeSpec &spec, const DecodeArgs &args,
                        Bug bug) {
   const int H = spec.numKeyHeads, HV = spec.numValueHeads;
   const int K = spec.headDimK, V = spec.headDimV, L = spec.ringDepth;
+  const int G = spec.isKda ? K : 1; // gates of a value head
   auto load = [](DataType type, uint64_t base, int64_t index) {
     return float(loadElement(type, reinterpret_cast<void *>(base), index));
   };
@@ -161,58 +172,85 @@ inline void fakeDecode(const DecodeSpec &spec, const DecodeArgs &args,
         q[i] *= args.scale * (spec.qkL2Norm ? 1 / std::sqrt(qq + 1e-6f) : 1);
         k[i] *= spec.qkL2Norm ? 1 / std::sqrt(kk + 1e-6f) : 1;
       }
-      const float x = load(spec.gateType, args.a, row * args.aStride + hv) +
-                      load(spec.paramType, args.dtBias, hv);
-      const float g = -std::exp(load(spec.paramType, args.aLog, hv)) *
-                      (x > 20 ? x : std::log1p(std::exp(x)));
-      const float beta =
+      auto gateOf = [&](int head, int c) {
+        const int bias =
+            bug == Bug::TransposedDtBias ? c * HV + head : head * G + c;
+        const float x =
+            load(spec.gateType, args.a, row * args.aStride + head * G + c) +
+            load(spec.paramType, args.dtBias, bias);
+        const float rate = std::exp(load(spec.paramType, args.aLog, head));
+        const float low = bug == Bug::ConstantLowerBound ? -5 : args.lowerBound;
+        const float soft = -rate * (x > 20 ? x : std::log1p(std::exp(x)));
+        if (spec.gate == Gate::Softplus)
+          return soft;
+        if (bug == Bug::ClampsGate)
+          return std::fmax(low, soft);
+        return low / (1 + std::exp(-rate * x));
+      };
+      float beta =
           1 /
           (1 + std::exp(-load(spec.gateType, args.b, row * args.bStride + hv)));
-      const float alpha = std::exp(g);
+      if (spec.betaRound && bug != Bug::ForgetsBetaRound)
+        beta = float(roundTo(spec.gateType, beta));
+      std::vector<float> g(G), alpha(K);
+      for (int c = 0; c < G; ++c)
+        g[c] = gateOf(hv, c);
+      for (int i = 0; i < K; ++i) {
+        int c = bug == Bug::AlphaOfNextChannel ? (i + 1) % K : i;
+        alpha[i] = std::exp(g[bug == Bug::OneGateForAll ? 0 : c % G]);
+        if (bug == Bug::ForgetsAlpha)
+          alpha[i] = 1;
+      }
 
       // The ring: weights of its rows, and their products with q and k.
       const int ringRows = bug == Bug::ReadsRingRowM ? m + 1 : m;
-      std::vector<float> W(ringRows), ringKq(ringRows), ringKk(ringRows);
-      float gates = 0, kq = 0;
+      std::vector<std::vector<float>> W(ringRows, std::vector<float>(K));
+      std::vector<float> ringKq(ringRows), ringKk(ringRows), gates(K), A(K);
+      float kq = 0;
       const bool rounds = bug == Bug::RoundsDotOperands;
       auto operand = [&](float x) {
         return rounds ? float(roundTo(spec.outType, x)) : x;
       };
-      auto ringG = [&](int j) {
+      auto ringG = [&](int j, int i) {
+        int c = bug == Bug::OneGateForAll ? 0 : i % G;
         return load(DataType::F32, args.gRing,
-                    ringSlot * args.gPitch + int64_t(hv) * L + j);
+                    ringSlot * args.gPitch + (int64_t(hv) * L + j) * G + c);
       };
+      // W_j goes with d_j, where it is a scalar, else with k_j.
       auto ringK = [&](int j, int i) {
-        return operand(
-            load(spec.ringType, args.kRing,
-                 ringSlot * args.kPitch + (int64_t(h) * L + j) * K + i));
+        float x = load(spec.ringType, args.kRing,
+                       ringSlot * args.kPitch + (int64_t(h) * L + j) * K + i);
+        return operand(spec.isKda ? W[j][i] * x : x);
       };
-      // W_j d_j
-      auto ringWd = [&](int j, int v) {
-        return operand(W[j] * load(spec.ringType, args.dRing,
-                                   ringSlot * args.dPitch +
-                                       (int64_t(hv) * L + j) * V + v));
+      auto ringD = [&](int j, int v) {
+        float x = load(spec.ringType, args.dRing,
+                       ringSlot * args.dPitch + (int64_t(hv) * L + j) * V + v);
+        return operand(spec.isKda ? x : W[j][0] * x);
       };
-      for (int j = ringRows - 1; j >= 0; --j) {
-        W[j] = std::exp(gates);
+      for (int j = ringRows - 1; j >= 0; --j)
         for (int i = 0; i < K; ++i) {
-          ringKq[j] += ringK(j, i) * q[i];
-          ringKk[j] += ringK(j, i) * k[i];
+          W[j][i] = std::exp(gates[i]);
+          gates[i] += ringG(j, i);
+          if (bug == Bug::CountsOwnGate)
+            W[j][i] = std::exp(gates[i]);
         }
-        gates += ringG(j);
-      }
-      if (bug == Bug::SubtractsGates) {
-        float P = 0;
-        for (int j = 0; j < ringRows; ++j) {
-          P += ringG(j);
-          W[j] = std::exp(gates - P);
+      if (bug == Bug::SubtractsGates)
+        for (int i = 0; i < K; ++i) {
+          float P = 0;
+          for (int j = 0; j < ringRows; ++j) {
+            P += ringG(j, i);
+            W[j][i] = std::exp(gates[i] - P);
+          }
         }
+      for (int i = 0; i < K; ++i) {
+        A[i] = std::exp(gates[i]);
+        kq += k[i] * q[i] * (bug == Bug::DecaysKq ? alpha[i] : 1);
       }
-      const float A = std::exp(gates);
-      for (int i = 0; i < K; ++i)
-        kq += k[i] * q[i];
-      if (bug == Bug::DecaysKq)
-        kq *= alpha;
+      for (int j = 0; j < ringRows; ++j)
+        for (int i = 0; i < K; ++i) {
+          ringKq[j] += ringK(j, i) * (alpha[i] * q[i]);
+          ringKk[j] += ringK(j, i) * (alpha[i] * k[i]);
+        }
 
       auto stateIndex = [&](int v, int i) {
         int64_t in = bug == Bug::TransposedState ? int64_t(i) * V + v
@@ -223,19 +261,17 @@ inline void fakeDecode(const DecodeSpec &spec, const DecodeArgs &args,
         float Sq = 0, Sk = 0;
         for (int i = 0; i < K; ++i) {
           float S0 = load(spec.stateType, args.state, stateIndex(v, i));
-          Sq += S0 * q[i];
-          Sk += S0 * k[i];
+          Sq += S0 * (A[i] * alpha[i] * q[i]);
+          Sk += S0 * (A[i] * alpha[i] * k[i]);
         }
-        Sq *= A;
-        Sk *= A;
         for (int j = 0; j < ringRows; ++j) {
-          Sq += ringWd(j, v) * ringKq[j];
-          Sk += ringWd(j, v) * ringKk[j];
+          Sq += ringD(j, v) * ringKq[j];
+          Sk += ringD(j, v) * ringKk[j];
         }
         const float value = load(spec.actType, args.mixedQkv,
                                  row * args.qkvStride + 2 * H * K + hv * V + v);
-        const float d = beta * (value - alpha * Sk);
-        float o = alpha * Sq + d * kq;
+        const float d = beta * (value - Sk);
+        float o = Sq + d * kq;
         if (bug == Bug::OneWrongElement && row == 0 && hv == 0 && v == 1 &&
             m == 2)
           o *= 1.5f;
@@ -244,10 +280,10 @@ inline void fakeDecode(const DecodeSpec &spec, const DecodeArgs &args,
 
         if (flush && bug != Bug::ForgetsFlush)
           for (int i = 0; i < K; ++i) {
-            float S = A * load(spec.stateType, args.state, stateIndex(v, i));
+            float S = A[i] * load(spec.stateType, args.state, stateIndex(v, i));
             for (int j = 0; j < ringRows; ++j)
-              S += ringWd(j, v) * ringK(j, i);
-            S = alpha * S + d * k[i];
+              S += ringD(j, v) * ringK(j, i);
+            S = alpha[i] * S + d * k[i];
             if (bug == Bug::RoundsState)
               S = float(roundTo(DataType::BF16, S));
             store(spec.stateType, args.state, stateIndex(v, i), S);
@@ -259,8 +295,11 @@ inline void fakeDecode(const DecodeSpec &spec, const DecodeArgs &args,
         }
       }
       if (!flush) {
-        store(DataType::F32, args.gRing,
-              ringSlot * args.gPitch + int64_t(hv) * L + m, g);
+        const int head = bug == Bug::GateOfNextHead ? (hv + 1) % HV : hv;
+        for (int c = 0; c < (bug == Bug::StaleChannel ? G - 1 : G); ++c)
+          store(DataType::F32, args.gRing,
+                ringSlot * args.gPitch + (int64_t(hv) * L + m) * G + c,
+                gateOf(head, c));
         float factor = bug == Bug::StoresScaledK ? args.scale : 1;
         for (int i = 0; i < K; ++i)
           store(spec.ringType, args.kRing,

@@ -1,0 +1,65 @@
+// What the lowering relies on, each broken once.
+//
+// RUN: replay-opt %s --convert-replay-to-nvvm -split-input-file -verify-diagnostics
+
+replay.kernel @no_layout() num_warps(1) blocks_per_row(1) {
+  // expected-error @+1 {{has a tile without a layout; run replay-assign-layouts first}}
+  %i = replay.iota : tensor<16xi32>
+  replay.return
+}
+
+// -----
+
+#v = #replay.layout<register = [[1], [2]], lane = [[4], [8], [16], [0], [0]], warp = []>
+#half = #replay.layout<register = [[1], [2]], lane = [[4], [8], [0], [0], [0]], warp = []>
+replay.kernel @slice_somewhere(%a: f32, %i: i32) num_warps(1) blocks_per_row(1) {
+  %x = replay.splat %a : f32 -> tensor<32xf32, #v>
+  // expected-error @+1 {{needs a constant offset to be lowered; unroll its loop with replay-unroll-tiles first}}
+  %s = replay.slice %x[%i] : tensor<32xf32, #v> -> tensor<16xf32, #half>
+  replay.return
+}
+
+// -----
+
+#v = #replay.layout<register = [[1]], lane = [[0], [0], [0], [0], [0]], warp = []>
+replay.kernel @table() num_warps(1) blocks_per_row(1) {
+  // expected-error @+1 {{must be a splat to be lowered}}
+  %x = arith.constant dense<[1.0, 2.0]> : tensor<2xf32, #v>
+  replay.return
+}
+
+// -----
+
+#m = #replay.layout<register = [[0, 1], [0, 2]], lane = [[0, 4], [0, 8], [0, 16], [1, 0], [2, 0]], warp = []>
+#r = #replay.layout<register = [], lane = [[1], [2], [0], [0], [0]], warp = []>
+replay.kernel @reduce_elsewhere(%a: f32) num_warps(1) blocks_per_row(1) {
+  %x = replay.splat %a : f32 -> tensor<4x32xf32, #m>
+  // expected-error @+1 {{has a result layout other than its reduction's}}
+  %y = replay.reduce %x axis 1 : tensor<4x32xf32, #m> -> tensor<4xf32, #r>
+  replay.return
+}
+
+// -----
+
+#v = #replay.layout<register = [], lane = [[1], [2], [4], [8], [0]], warp = []>
+replay.kernel @scan_over_lanes(%a: f32) num_warps(1) blocks_per_row(1) {
+  %x = replay.splat %a : f32 -> tensor<16xf32, #v>
+  // expected-error @+1 {{needs its axis in registers to be lowered}}
+  %y = replay.cumsum %x axis 0 : tensor<16xf32, #v>
+  replay.return
+}
+
+// -----
+
+replay.kernel @copy_with_pitch(%p: !replay.ptr<f32>, %n: i64, %i: i32) num_warps(1) blocks_per_row(1) {
+  %v = replay.view %p offset %n strides %n : !replay.ptr<f32> -> !replay.view<4x32xf32, strides [?, 1], align 16>
+  %buf = replay.alloc : !replay.buffer<2 x 4x32xf32>
+  replay.roles producer {
+    // expected-error @+1 {{needs static strides to be lowered}}
+    replay.async_copy %v[%i, %i], %buf[%i]
+        : !replay.view<4x32xf32, strides [?, 1], align 16>, !replay.buffer<2 x 4x32xf32>
+  } consumer {
+    replay.wait %buf[%i] : !replay.buffer<2 x 4x32xf32>
+  }
+  replay.return
+}

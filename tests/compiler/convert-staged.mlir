@@ -1,0 +1,117 @@
+// RUN: replay-opt %s --convert-replay-to-nvvm --cse --canonicalize | FileCheck %s
+
+#tile = #replay.layout<register = [[0, 1], [0, 2]], lane = [[0, 4], [0, 8], [0, 16], [1, 0], [2, 0]], warp = [[4, 0]]>
+!view = !replay.view<8x32xf32, strides [32, 1], align 16>
+!pitched = !replay.view<8x32xf32, strides [64, 1], align 16>
+!buffer = !replay.buffer<2 x 8x32xf32>
+
+// Two stages of 1024 bytes, then 2 x 2 barriers of 8. "Full" waits for one
+// arrival, "empty" for one a consumer warp. A warp more than num_warps runs.
+// CHECK-LABEL: llvm.func @stages(
+// CHECK-SAME: replay.shared_bytes = 2080 : i32
+// CHECK-SAME: replay.threads = 96 : i32
+// CHECK-DAG: %[[ONE:.*]] = arith.constant 1 : i32
+// CHECK-DAG: %[[WARPS:.*]] = arith.constant 2 : i32
+// CHECK-DAG: %[[BYTES:.*]] = arith.constant 1024 : i32
+// CHECK: %[[BASE:.*]] = llvm.mlir.addressof @global_smem
+// CHECK: scf.if
+// CHECK:   %[[FULL0:.*]] = llvm.getelementptr %[[BASE]][2048]
+// CHECK:   nvvm.mbarrier.init %[[FULL0]], %[[ONE]]
+// CHECK:   %[[FULL1:.*]] = llvm.getelementptr %[[BASE]][2056]
+// CHECK:   nvvm.mbarrier.init %[[FULL1]], %[[ONE]]
+// CHECK:   %[[EMPTY0:.*]] = llvm.getelementptr %[[BASE]][2064]
+// CHECK:   nvvm.mbarrier.init %[[EMPTY0]], %[[WARPS]]
+// CHECK:   %[[EMPTY1:.*]] = llvm.getelementptr %[[BASE]][2072]
+// CHECK:   nvvm.mbarrier.init %[[EMPTY1]], %[[WARPS]]
+// CHECK: }
+// CHECK: nvvm.fence.mbarrier.init
+// Both roles meet once.
+// CHECK: nvvm.barrier
+// CHECK-NOT: nvvm.barrier
+// The producer is the warp after the consumers. One lane of it waits for the
+// stage to be empty, announces its bytes and starts one copy.
+// CHECK: arith.cmpi eq, %{{.*}}, %[[WARPS]]
+// CHECK: scf.if
+// CHECK:   scf.if
+// CHECK:     nvvm.mbarrier.try_wait.parity
+// CHECK:     nvvm.mbarrier.arrive.expect_tx %[[FULL:.*]], %[[BYTES]]
+// CHECK:     nvvm.cp.async.bulk.shared.cluster.global {{.*}}, %[[FULL]], %[[BYTES]]
+// CHECK-NOT: nvvm.cp.async.bulk
+// The consumers wait for it to be full, read 16 bytes a thread, and the first
+// lane of each warp says that the warp has read.
+// CHECK: } else {
+// CHECK:   nvvm.mbarrier.try_wait.parity
+// CHECK:   replay.ld %{{.*}} : !llvm.ptr<3> -> f32, f32, f32, f32
+// CHECK:   nvvm.bar.warp.sync
+// CHECK:   scf.if
+// CHECK:     nvvm.mbarrier.arrive
+// CHECK:   }
+// CHECK:   replay.st
+// CHECK: }
+// CHECK: llvm.return
+replay.kernel @stages(%p: !replay.ptr<f32>, %q: !replay.ptr<f32>, %n: i64, %item: i32)
+    num_warps(2) blocks_per_row(1) {
+  %c0 = arith.constant 0 : i32
+  %v = replay.view %p offset %n : !replay.ptr<f32> -> !view
+  %w = replay.view %q offset %n : !replay.ptr<f32> -> !view
+  %buf = replay.alloc : !buffer
+  replay.roles producer {
+    replay.async_copy %v[%c0, %c0], %buf[%item] : !view, !buffer
+  } consumer {
+    replay.wait %buf[%item] : !buffer
+    %t = replay.read %buf[%item] : !buffer -> tensor<8x32xf32, #tile>
+    replay.release %buf[%item] : !buffer
+    replay.store %t, %w[%c0, %c0] : tensor<8x32xf32, #tile>, !view
+  }
+  replay.return
+}
+
+// Rows that are not adjacent are copied one by one and announced together.
+// CHECK-LABEL: llvm.func @pitched(
+// CHECK-DAG: %[[ROW:.*]] = arith.constant 128 : i32
+// CHECK-DAG: %[[BYTES:.*]] = arith.constant 1024 : i32
+// CHECK: nvvm.mbarrier.arrive.expect_tx %[[FULL:.*]], %[[BYTES]]
+// CHECK-COUNT-8: nvvm.cp.async.bulk.shared.cluster.global {{.*}}, %[[ROW]]
+// CHECK-NOT: nvvm.cp.async.bulk
+// CHECK: llvm.return
+replay.kernel @pitched(%p: !replay.ptr<f32>, %n: i64, %item: i32) num_warps(2) blocks_per_row(1) {
+  %c0 = arith.constant 0 : i32
+  %v = replay.view %p offset %n : !replay.ptr<f32> -> !pitched
+  %buf = replay.alloc : !buffer
+  replay.roles producer {
+    replay.async_copy %v[%c0, %c0], %buf[%item] : !pitched, !buffer
+  } consumer {
+    replay.wait %buf[%item] : !buffer
+    replay.release %buf[%item] : !buffer
+  }
+  replay.return
+}
+
+// Consumers that exchange meet at a barrier of their own, without the producer:
+// number 1, for 64 threads.
+// CHECK-LABEL: llvm.func @consumers_meet(
+// CHECK-DAG: %[[ONE:.*]] = arith.constant 1 : i32
+// CHECK-DAG: %[[THREADS:.*]] = arith.constant 64 : i32
+// CHECK: nvvm.barrier{{$}}
+// CHECK: nvvm.barrier id = %[[ONE]] number_of_threads = %[[THREADS]]
+// CHECK-NOT: nvvm.barrier
+// CHECK: llvm.return
+replay.kernel @consumers_meet(%p: !replay.ptr<f32>, %q: !replay.ptr<f32>, %n: i64, %item: i32)
+    num_warps(2) blocks_per_row(1) {
+  %c0 = arith.constant 0 : i32
+  %v = replay.view %p offset %n : !replay.ptr<f32> -> !view
+  %w = replay.view %q offset %n : !replay.ptr<f32> -> !replay.view<32xf32, strides [1]>
+  %buf = replay.alloc : !buffer
+  replay.roles producer {
+    replay.async_copy %v[%c0, %c0], %buf[%item] : !view, !buffer
+  } consumer {
+    replay.wait %buf[%item] : !buffer
+    %t = replay.read %buf[%item] : !buffer -> tensor<8x32xf32, #tile>
+    replay.release %buf[%item] : !buffer
+    %r = replay.reduce %t axis 0 : tensor<8x32xf32, #tile>
+        -> tensor<32xf32, #replay.layout<register = [], lane = [[4], [8], [16], [1], [2]], warp = [[0]]>>
+    replay.store %r, %w[%c0] : tensor<32xf32, #replay.layout<register = [], lane = [[4], [8], [16], [1], [2]], warp = [[0]]>>,
+        !replay.view<32xf32, strides [1]>
+  }
+  replay.return
+}
