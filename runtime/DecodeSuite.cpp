@@ -209,6 +209,130 @@ static constexpr Variation rebuildTiles[] = {
     {"tiles-16-16-w4", [](P &) {}, {16, 16, 4, 4}},
 };
 
+static void setKda(DecodeSpec &spec, Gate gate = Gate::Softplus) {
+  spec.isKda = true;
+  spec.gate = gate;
+}
+
+static void setBounded(P &p, float lowerBound = -5) {
+  setKda(p.spec, Gate::LowerBound);
+  p.lowerBound = lowerBound;
+}
+
+/// On a problem of fewer heads and steps than those above: K times the gates.
+static constexpr Variation kdaVariations[] = {
+    {"base", [](P &) {}},
+    {"bounded", [](P &p) { setBounded(p); }},
+    // Ring depths, and value heads per key head.
+    {"l1", [](P &p) { setSizes(p.spec, 1, 2, 64, 32, 1); }},
+    {"l1-fp32-bounded",
+     [](P &p) {
+       setTypes(p.spec, F32, F32, F32, F32);
+       setSizes(p.spec, 1, 2, 64, 128, 1);
+       setBounded(p);
+     }},
+    {"l4-r1", [](P &p) { setSizes(p.spec, 2, 2, 64, 64, 4); }},
+    {"l4-r3-bounded",
+     [](P &p) {
+       setSizes(p.spec, 1, 3, 64, 32, 4);
+       setBounded(p);
+     }},
+    {"l5-r3", [](P &p) { setSizes(p.spec, 2, 6, 32, 32, 5); }},
+    {"l16-r2-bounded",
+     [](P &p) {
+       setSizes(p.spec, 1, 2, 64, 64, 16);
+       setBounded(p, -1.5f);
+     }},
+    {"l16-r3", [](P &p) { setSizes(p.spec, 1, 3, 32, 64, 16); }},
+    // Shapes.
+    {"k64-v128", [](P &p) { setSizes(p.spec, 1, 2, 64, 128, 8); }},
+    {"k128-v64", [](P &p) { setSizes(p.spec, 1, 2, 128, 64, 8); }},
+    {"k96-v80", [](P &p) { setSizes(p.spec, 1, 2, 96, 80, 8); }},
+    {"k60-v100-bounded",
+     [](P &p) {
+       setSizes(p.spec, 1, 2, 60, 100, 8);
+       setBounded(p);
+     }},
+    {"k100-v60-r3", [](P &p) { setSizes(p.spec, 1, 3, 100, 60, 4); }},
+    {"k128-v128", [](P &p) { setSizes(p.spec, 1, 1, 128, 128, 16); }},
+    // Types: activations, output, state, ring.
+    {"fp32", [](P &p) { setTypes(p.spec, F32, F32, F32, F32); }},
+    {"fp16", [](P &p) { setTypes(p.spec, F16, F16, F16, F16); }},
+    {"bf16-bounded",
+     [](P &p) {
+       setTypes(p.spec, BF16, BF16, BF16, BF16);
+       setBounded(p);
+     }},
+    {"ring-bf16", [](P &p) { setTypes(p.spec, BF16, BF16, F32, BF16); }},
+    {"ring-fp16", [](P &p) { setTypes(p.spec, F32, BF16, F32, F16); }},
+    {"bf16-ring-fp32", [](P &p) { setTypes(p.spec, F32, F16, BF16, F32); }},
+    {"gate-fp32",
+     [](P &p) {
+       p.spec.gateType = F32;
+       p.spec.paramType = BF16;
+     }},
+    // Gates.
+    {"mixed-gates",
+     [](P &p) {
+       setTypes(p.spec, F32, F32, F32, F32);
+       p.mixedGates = true;
+     }},
+    {"mixed-gates-l16-k60",
+     [](P &p) {
+       setTypes(p.spec, F32, F32, F32, F32);
+       setSizes(p.spec, 1, 2, 60, 32, 16);
+       p.mixedGates = true;
+     }},
+    {"mixed-gates-bounded",
+     [](P &p) {
+       setTypes(p.spec, F32, F32, F32, F32);
+       setBounded(p);
+       p.mixedGates = true;
+     }},
+    {"beta-round", [](P &p) { p.spec.betaRound = true; }},
+    // Memory, padding rows and optional parts.
+    {"unaligned",
+     [](P &p) {
+       setSizes(p.spec, 1, 2, 60, 60, 8);
+       setUnaligned(p);
+     }},
+    {"unaligned-bf16-bounded",
+     [](P &p) {
+       setTypes(p.spec, BF16, BF16, BF16, BF16);
+       setUnaligned(p);
+       setBounded(p);
+     }},
+    {"int64-null-nonpositive",
+     [](P &p) {
+       p.spec.indexType = I64;
+       p.spec.nullSlot = NullSlot::NonPositive;
+       p.indexStride = 3;
+       p.rowSlots = {5, 0, 2, -3};
+     }},
+    {"padding-rows",
+     [](P &p) {
+       p.batch = 7;
+       p.rowSlots = {5, -1, 7, 2, -2147483647, 1, 3};
+       p.badCursors = {{5, 8}, {6, -1}};
+     }},
+    {"no-l2norm", [](P &p) { p.spec.qkL2Norm = false; }},
+    {"no-force-flush",
+     [](P &p) {
+       p.spec.hasForceFlush = false;
+       p.forcedFlushes = {};
+     }},
+    {"long",
+     [](P &p) {
+       setSizes(p.spec, 1, 1, 32, 32, 4);
+       p.steps = 1000;
+     }},
+    // Tiles: blockV, blockK, warps and flush rows.
+    {"tiles-64-64-w4-f8", [](P &) {}, {64, 64, 4, 8}},
+    {"tiles-16-32-w1-f1", [](P &) {}, {16, 32, 1, 1}},
+    {"tiles-32-16-w2-f2", [](P &) {}, {32, 16, 2, 2}},
+    {"tiles-64-128-w8-f4", withLargeHeads, {64, 128, 8, 4}},
+};
+
 static std::string_view prefixOf(Readout readout) {
   return readout == Readout::OutputOnly ? "outonly-" : "rebuild-";
 }
@@ -232,6 +356,24 @@ static void addEmulation(std::vector<DecodeCase> &cases, const Target &target) {
     add(Readout::OutputOnly, variation);
   for (const Variation &variation : rebuildTiles)
     add(Readout::Rebuild, variation);
+}
+
+static void addKda(std::vector<DecodeCase> &cases, const Target &target) {
+  for (const Variation &variation : kdaVariations) {
+    DecodeCase added;
+    DecodeProblem &problem = added.problem;
+    added.name = fmt::format("kda-{}", variation.name);
+    problem = baseProblem(Readout::OutputOnly);
+    problem.steps = 24;
+    problem.forcedFlushes = {{0, 2}, {3, 0}, {4, 0}, {17, 3}, {23, 0}};
+    setSizes(problem.spec, 1, 2, 64, 64, 8);
+    setKda(problem.spec);
+    variation.change(problem);
+    problem.tuning = chooseTuning(problem.spec, problem.batch, target);
+    if (variation.tuning.blockV)
+      problem.tuning = variation.tuning;
+    cases.push_back(std::move(added));
+  }
 }
 
 /// The reference takes seconds a step where rows are many, but then each step
@@ -280,6 +422,32 @@ static void addReal(std::vector<DecodeCase> &cases, const Target &target) {
       add(Readout::OutputOnly, 32, batch, variation);
 }
 
+/// Kimi-Linear and Ling-flash, and a rank of Kimi-K3.
+static void addKdaReal(std::vector<DecodeCase> &cases, const Target &target) {
+  struct Shape {
+    int heads;
+    Gate gate;
+    const char *name;
+  };
+  for (const Shape &shape : {Shape{32, Gate::Softplus, ""},
+                             {32, Gate::LowerBound, "-bounded"},
+                             {12, Gate::LowerBound, "-bounded"}})
+    for (int batch : {1, 4, 16, 64}) {
+      DecodeCase added;
+      DecodeProblem &problem = added.problem;
+      setSizes(problem.spec, shape.heads, shape.heads, 128, 128, 16);
+      setKda(problem.spec, shape.gate);
+      problem.batch = batch;
+      problem.slots = batch + 2;
+      problem.steps = stepsFor(batch);
+      problem.staggered = true;
+      problem.tuning = chooseTuning(problem.spec, batch, target);
+      added.name = fmt::format("kda-h{}-hv{}-b{}{}", shape.heads, shape.heads,
+                               batch, shape.name);
+      cases.push_back(std::move(added));
+    }
+}
+
 static std::vector<DecodeCase> smallSuite(const Target &target) {
   std::vector<DecodeCase> all, chosen;
   addEmulation(all, target);
@@ -306,10 +474,14 @@ Result<std::vector<DecodeCase>> decodeSuite(const std::string &suite,
     addEmulation(cases, target);
   if (suite == "real" || suite == "gpu")
     addReal(cases, target);
+  if (suite == "kda")
+    addKda(cases, target);
+  if (suite == "kda-real")
+    addKdaReal(cases, target);
   if (cases.empty())
     return Status::invalid(
         fmt::format("suite: '{}' is unknown; allowed are small, emulation, "
-                    "real, gpu",
+                    "real, gpu, kda, kda-real",
                     suite));
   return cases;
 }

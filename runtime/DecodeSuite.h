@@ -11,7 +11,8 @@ namespace replayjit {
 
 /// A kernel and the run that checks it.
 struct DecodeCase {
-  std::string name; ///< Unique in a suite: readout, then what is special.
+  /// Unique in a suite: the readout or "kda", then what is special.
+  std::string name;
   DecodeProblem problem;
 };
 
@@ -20,6 +21,8 @@ struct DecodeCase {
 ///   emulation  every choice a spec offers, both readouts, on small shapes
 ///   real       the shapes of shipped models at batch sizes 1 to 256
 ///   gpu        emulation and real
+///   kda        what emulation is for GDN, for KDA
+///   kda-real   shapes of shipped KDA models at batch sizes 1 to 64
 Result<std::vector<DecodeCase>> decodeSuite(const std::string &suite,
                                             const Target &target);
 

@@ -1,10 +1,14 @@
 # The lit suite: every .mlir and .test file below this folder.
 #
-# A RUN line may name the tools below; `%t` is a file of the test's own and `%s`
-# the test. `REQUIRES: ptxas` marks a test that needs ptxas.
+# A RUN line may name the tools below; `%t` is a file of the test's own, `%s` the
+# test, `%python` this interpreter, `%bin` the folder of the tools and `%refuses`
+# error/Inputs/refuses.
+# `REQUIRES: assembler` marks a test that needs nvJitLink or ptxas, and
+# `REQUIRES: disassembler` one that needs nvdisasm or cuobjdump as well.
 
 import os
-import shutil
+import subprocess
+import sys
 
 import lit.formats
 
@@ -19,14 +23,23 @@ for folder, target, names in [
     (config.replayjit_tools_dir, "build the target replayjit-tools",
      ["replay-opt", "replay-compile", "replay-run"]),
     (config.llvm_tools_dir, "install llvm-22-tools",
-     ["FileCheck", "not", "split-file"]),
+     ["FileCheck", "count", "not", "split-file"]),
 ]:
     for name in names:
         path = os.path.join(folder, name)
         if not os.access(path, os.X_OK):
             lit_config.fatal(f"no {name} in {folder}: {target} first")
-        # Not within another word, an option or a path.
-        config.substitutions.append((rf"(?<![\w./=-]){name}(?![\w./-])", path))
+        # Not within another word, an option, a path or a sentence.
+        after = {"count": r"(?= \d)", "not": r"(?= (/|%|replay-))"}
+        config.substitutions.append(
+            (rf"(?<![\w./=-]){name}" + after.get(name, r"(?![\w./-])"), path))
+
+config.substitutions += [
+    ("%python", sys.executable),
+    ("%bin", config.replayjit_tools_dir),
+    ("%refuses", f"{sys.executable} "
+     + os.path.join(config.test_source_root, "error/Inputs/refuses")),
+]
 
 # Where an assembler is found; the tools read these themselves.
 for variable in ["REPLAYJIT_PTXAS", "TRITON_PTXAS_PATH", "REPLAYJIT_NVJITLINK",
@@ -34,9 +47,11 @@ for variable in ["REPLAYJIT_PTXAS", "TRITON_PTXAS_PATH", "REPLAYJIT_NVJITLINK",
     if variable in os.environ:
         config.environment[variable] = os.environ[variable]
 
-ptxas = [os.environ.get("REPLAYJIT_PTXAS"), os.environ.get("TRITON_PTXAS_PATH"),
-         shutil.which("ptxas"),
-         os.path.join(os.environ.get("CUDA_HOME", "/usr/local/cuda"), "bin/ptxas"),
-         "/usr/local/cuda/bin/ptxas"]
-if any(path and os.access(path, os.X_OK) for path in ptxas):
-    config.available_features.add("ptxas")
+# What the tools themselves find: something that makes a cubin, or shows one.
+compile = os.path.join(config.replayjit_tools_dir, "replay-compile")
+for feature, artifact in [("assembler", "cubin"), ("disassembler", "sass")]:
+    probe = subprocess.run([compile, "--k", "16", "--v", "16", "-L", "1",
+                            "--emit", artifact, "-o", os.devnull],
+                           stderr=subprocess.DEVNULL)
+    if probe.returncode == 0:
+        config.available_features.add(feature)

@@ -19,10 +19,14 @@ static std::string conversionSentence(const CLI::App &app, std::string text) {
     return text;
   const std::string flag = text.substr(intro.size(), equals - intro.size());
   const CLI::Option *option = app.get_option_no_throw(flag);
-  const bool isUnsigned = option && option->get_type_name() == "UINT";
-  return fmt::format(
-      "{}: '{}' is not allowed; it must be {}", flag, text.substr(equals + 3),
-      isUnsigned ? "an integer, 0 or more" : "an integer of at most 32 bits");
+  const std::string type = option ? option->get_type_name() : "";
+  const char *allowed = "an integer of at most 32 bits";
+  if (type == "UINT")
+    allowed = "an integer, 0 or more";
+  else if (type == "FLOAT")
+    allowed = "a number";
+  return fmt::format("{}: '{}' is not allowed; it must be {}", flag,
+                     text.substr(equals + 3), allowed);
 }
 
 static std::string sentence(const CLI::App &app,

@@ -62,11 +62,11 @@ std::string replayjit::summaryTable(const CompiledKernel &kernel) {
       {"blocks per row", number(launch.blocksPerRow)},
       {"threads", number(launch.threads)},
       {"registers", number(usage.registers)},
-      {"spills", number(usage.spillStoreBytes, " bytes stored, ") +
-                     number(usage.spillLoadBytes, " loaded")},
+      {"spills", number(usage.spillStoreBytes, " bytes") + " stored, " +
+                     number(usage.spillLoadBytes) + " loaded"},
       {"stack", number(usage.stackBytes, " bytes")},
       {"shared", number(launch.sharedBytes, " bytes dynamic, ") +
-                     number(usage.staticSharedBytes, " static")},
+                     number(usage.staticSharedBytes) + " static"},
       {"PTX", number(kernel.ptx.size(), " bytes")},
       {"cubin", number(kernel.cubin.size(), " bytes")},
       {"assembler", kernel.assembler.empty() ? "none" : kernel.assembler},

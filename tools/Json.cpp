@@ -23,6 +23,8 @@ static Json specToJson(const DecodeSpec &spec) {
       {"ringType", toString(spec.ringType)},
       {"indexType", toString(spec.indexType)},
       {"qkL2Norm", spec.qkL2Norm},
+      {"gate", spec.gate == Gate::Softplus ? "softplus" : "lowerBound"},
+      {"betaRound", spec.betaRound},
       {"hasForceFlush", spec.hasForceFlush},
       {"nullSlot",
        spec.nullSlot == NullSlot::Negative ? "negative" : "nonPositive"},

@@ -61,12 +61,13 @@ Pool::Pool(Device &device, const DecodeSpec &spec, int batch)
   };
   // Multiples of 8 elements keep what an alignment of 16 promises.
   args.qkvStride = round(2 * H * K + HV * V, 8);
-  args.aStride = args.bStride = round(HV, 8);
+  args.aStride = round(HV * gateWidth(spec), 8);
+  args.bStride = round(HV, 8);
   args.outStride = round(HV * V, 8);
   args.statePitch = round(HV * V * K, 8);
   args.dPitch = round(HV * L * V, 8);
   args.kPitch = round(H * L * K, 8);
-  args.gPitch = round(HV * L, 8);
+  args.gPitch = round(HV * L * gateWidth(spec), 8);
   args.batch = batch;
   args.scale = 1 / std::sqrt(float(K));
 
@@ -140,8 +141,8 @@ Status Pool::allocate() {
                   gaussian(1)},
            Tensor{args.aLog, "A_log", spec.paramType, spec.numValueHeads,
                   gaussian(0.3)},
-           Tensor{args.dtBias, "dt_bias", spec.paramType, spec.numValueHeads,
-                  gaussian(0.1)},
+           Tensor{args.dtBias, "dt_bias", spec.paramType,
+                  int64_t(spec.numValueHeads) * gateWidth(spec), gaussian(0.1)},
            Tensor{args.out, "out", spec.outType, batch * args.outStride,
                   gaussian(1)},
            Tensor{args.state, "state", spec.stateType,

@@ -32,8 +32,8 @@ void RunOptions::addTo(CLI::App &app) {
   CLI::Option *chosen =
       app.add_option(
              "--suite", suite,
-             "A list of kernels instead of one: small, emulation, real or "
-             "gpu (emulation and real)")
+             "A list of kernels instead of one: small, emulation, real, "
+             "gpu (emulation and real), kda or kda-real")
           ->group(many);
   app.add_option("--filter", filter, "Only those whose name contains this")
       ->needs(chosen)
@@ -61,6 +61,9 @@ void RunOptions::addTo(CLI::App &app) {
          "--force-every", forceEvery,
          "Force a flush of row r at every Nth step, the (N-1-r)th first")
       ->check(within(0, INT_MAX))
+      ->group(run);
+  app.add_option("--lower-bound", problem.lowerBound,
+                 "Of the gate lower-bound: a negative number")
       ->group(run);
   app.add_flag("--staggered", problem.staggered,
                "Start rows at different ring phases")

@@ -10,10 +10,19 @@ void SpecOptions::addTo(CLI::App &app) {
   const char *const spec = "Kernel";
   CLI::Option *preset = app.add_option("--model", model,
                                        "Start from a model: qwen3-next, "
-                                       "qwen3.5-27b or qwen3.5-397b")
+                                       "qwen3.5-27b, qwen3.5-397b, "
+                                       "kimi-linear, kimi-k3 or ling-flash")
                             ->group(spec);
   app.add_option("--tp", tensorParallel, "Ranks that share the model's heads")
       ->needs(preset)
+      ->group(spec);
+  app.add_flag("--kda", isKda, "Kimi Delta Attention: a gate per key channel")
+      ->group(spec);
+  app.add_option("--gate", gateKind,
+                 "How a decay follows from a; lower-bound needs KDA")
+      ->check(oneOf({"softplus", "lower-bound"}))
+      ->group(spec);
+  app.add_flag("--beta-round", betaRound, "Round beta through the type of b")
       ->group(spec);
   app.add_option("--heads", heads, "Key heads, H")->group(spec);
   app.add_option("--value-heads", valueHeads, "Value heads, a multiple of H")
@@ -114,6 +123,10 @@ Result<DecodeSpec> SpecOptions::spec() const {
                     Flag{spec.indexType, "indexType", index}})
     if (Status status = setType(flag.field, flag.name, flag.value); !status)
       return status;
+  spec.isKda = spec.isKda || isKda;
+  if (!gateKind.empty())
+    spec.gate = gateKind == "softplus" ? Gate::Softplus : Gate::LowerBound;
+  spec.betaRound = betaRound;
   spec.qkL2Norm = !noNorm;
   spec.hasForceFlush = !noForceFlush;
   if (nullSlot == "nonpositive")

@@ -37,8 +37,8 @@ private:
   int tensorParallel = 1;
   std::optional<int> heads, valueHeads, k, v, ringDepth, alignment;
   std::optional<std::string> act, gate, param, out, state, ring, index;
-  bool noNorm = false, noForceFlush = false;
-  std::string nullSlot, readout;
+  bool isKda = false, betaRound = false, noNorm = false, noForceFlush = false;
+  std::string gateKind, nullSlot, readout;
 
   std::optional<int> rows, blockV, blockK, warps, flushRows, prefetchDistance;
   std::string flushPrecision, chip;

@@ -102,8 +102,8 @@ replay.kernel @two_vectors() num_warps(4) blocks_per_row(1) {
 // OUT:   %[[FOUR:.*]] = arith.constant 4 : i32
 // OUT:   %[[S:.*]]:2 = scf.for %[[ROW:.*]] = %{{.*}} to %[[M]] step %[[FOUR]] iter_args(%[[ACC:.*]] = %[[DECAYED]], %[[NEWER:.*]] = %{{.*}})
 // OUT:     %[[GATES:.*]] = replay.load %{{.*}}[%[[ROW]]] {{.*}} -> tensor<4xf32>
-// OUT:     %[[LATER:.*]] = replay.cumsum %[[GATES]] axis 0 {exclusive}
-// OUT:     %[[BASE:.*]] = replay.splat %[[NEWER]]
+// OUT-DAG: %[[LATER:.*]] = replay.cumsum %[[GATES]] axis 0 {exclusive}
+// OUT-DAG: %[[BASE:.*]] = replay.splat %[[NEWER]]
 // OUT:     %[[LOG:.*]] = arith.addf %[[LATER]], %[[BASE]]
 // OUT:     math.exp %[[LOG]]
 // OUT:     %[[NEXT:.*]] = replay.dot {{.*}}, %[[ACC]] precision ieee

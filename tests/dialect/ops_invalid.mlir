@@ -63,7 +63,7 @@ replay.kernel @tile_argument(%t: tensor<16xf32>) num_warps(1) blocks_per_row(1) 
 
 replay.kernel @flat_checkpoint() num_warps(1) blocks_per_row(1) {
   %s0 = builtin.unrealized_conversion_cast to !replay.view<128xf32, strides [1]>
-  // expected-error @+1 {{views must have float elements and rank 2, gates rank 1 (R1)}}
+  // expected-error @+1 {{views must have float elements and rank 2, gates rank 1 or 2 (R1)}}
   %s = replay.reconstruct %s0 {depth = 1 : i32}
       : !replay.view<128xf32, strides [1]> -> !replay.state<1x128>
   replay.return
@@ -73,7 +73,7 @@ replay.kernel @flat_checkpoint() num_warps(1) blocks_per_row(1) {
 
 replay.kernel @integer_checkpoint() num_warps(1) blocks_per_row(1) {
   %s0 = builtin.unrealized_conversion_cast to !replay.view<1x128xi32, strides [128, 1]>
-  // expected-error @+1 {{views must have float elements and rank 2, gates rank 1 (R1)}}
+  // expected-error @+1 {{views must have float elements and rank 2, gates rank 1 or 2 (R1)}}
   %s = replay.reconstruct %s0 {depth = 1 : i32}
       : !replay.view<1x128xi32, strides [128, 1]> -> !replay.state<1x128>
   replay.return
@@ -81,12 +81,13 @@ replay.kernel @integer_checkpoint() num_warps(1) blocks_per_row(1) {
 
 // -----
 
-replay.kernel @gates_of_rank_2(%m: i32) num_warps(1) blocks_per_row(1) {
-  %v = builtin.unrealized_conversion_cast to !replay.view<?x128xf32, strides [128, 1]>
-  // expected-error @+1 {{views must have float elements and rank 2, gates rank 1 (R1)}}
-  %s = replay.reconstruct %v rows %m of %v, %v gates %v {depth = 16 : i32}
+replay.kernel @integer_gates(%m: i32) num_warps(1) blocks_per_row(1) {
+  %v, %g = builtin.unrealized_conversion_cast to
+      !replay.view<?x128xf32, strides [128, 1]>, !replay.view<?xi32, strides [1]>
+  // expected-error @+1 {{views must have float elements and rank 2, gates rank 1 or 2 (R1)}}
+  %s = replay.reconstruct %v rows %m of %v, %v gates %g {depth = 16 : i32}
       : !replay.view<?x128xf32, strides [128, 1]>, !replay.view<?x128xf32, strides [128, 1]>,
-        !replay.view<?x128xf32, strides [128, 1]>, !replay.view<?x128xf32, strides [128, 1]>
+        !replay.view<?x128xf32, strides [128, 1]>, !replay.view<?xi32, strides [1]>
         -> !replay.state<128x128>
   replay.return
 }
@@ -154,9 +155,20 @@ replay.kernel @no_vector() num_warps(1) blocks_per_row(1) {
 replay.kernel @swapped_update(%a: f32) num_warps(1) blocks_per_row(1) {
   %s, %d, %k, %s0 = builtin.unrealized_conversion_cast to !replay.state<32x128>,
       tensor<32xf32>, tensor<128xf32>, !replay.view<32x128xf32, strides [128, 1]>
-  // expected-error @+1 {{needs d of tensor<32xf32> and k of tensor<128xf32> (F1)}}
+  // expected-error @+1 {{needs d of tensor<32xf32>, k of tensor<128xf32> and a decay of f32 or k's type (F1)}}
   replay.flush %s decay %a update %k, %d into %s0 : !replay.state<32x128>, f32,
       tensor<128xf32>, tensor<32xf32>, !replay.view<32x128xf32, strides [128, 1]>
+  replay.return
+}
+
+// -----
+
+replay.kernel @decay_of_rows() num_warps(1) blocks_per_row(1) {
+  %s, %d, %k, %s0 = builtin.unrealized_conversion_cast to !replay.state<32x128>,
+      tensor<32xf32>, tensor<128xf32>, !replay.view<32x128xf32, strides [128, 1]>
+  // expected-error @+1 {{needs d of tensor<32xf32>, k of tensor<128xf32> and a decay of f32 or k's type (F1)}}
+  replay.flush %s decay %d update %d, %k into %s0 : !replay.state<32x128>,
+      tensor<32xf32>, tensor<32xf32>, tensor<128xf32>, !replay.view<32x128xf32, strides [128, 1]>
   replay.return
 }
 

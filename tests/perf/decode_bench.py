@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Times the generated GDN decode kernels against Triton on one GPU.
+"""Times the generated GDN or KDA decode kernels against Triton on one GPU.
 
 Method and table format: README.md beside this file. Every kernel is first
 checked against an fp64 computation; a wrong one is reported and never timed.
@@ -49,20 +49,22 @@ class Pool:
         self.opt, self.rows, self.slots = opt, rows, slots
         self.scale = K ** -0.5
 
+        gates = (K,) if opt.kda else ()  # after HV and L where gates are stored
+
         def normal(shape, scale, dtype):
             return torch.empty(shape, device=dev, dtype=dtype).normal_(0, scale)
 
         self.tensors = SimpleNamespace(
             mixedQkv=normal((rows, 2 * H * K + HV * V), 1, act),
-            a=normal((rows, HV), 0.5, act),
+            a=normal((rows, HV, *gates), 0.5, act),
             b=normal((rows, HV), 1, act),
             aLog=normal((HV,), 0.3, torch.float32),
-            dtBias=normal((HV,), 0.1, torch.float32),
+            dtBias=normal((HV, *gates), 0.1, torch.float32),
             out=torch.empty((rows, HV, V), device=dev, dtype=out),
             state=normal((slots, HV, V, K), 0.3, DTYPES[state]),
             dRing=normal((slots, HV, L, V), 0.3, DTYPES[ring]),
             kRing=normal((slots, H, L, K), 1, DTYPES[ring]),
-            gRing=torch.empty((slots, HV, L), device=dev).uniform_(-0.12, -0.02))
+            gRing=torch.empty((slots, HV, L, *gates), device=dev).uniform_(-0.12, -0.02))
         for part in self.tensors.kRing.split(256):
             unit = part.float()
             part.copy_(unit / unit.norm(dim=-1, keepdim=True))
@@ -72,6 +74,7 @@ class Pool:
         t, n = self.tensors, indices.shape[0]
         return SimpleNamespace(
             H=self.opt.H, HV=self.opt.HV, batch=n, slots=self.slots, scale=self.scale,
+            kda=self.opt.kda, bounded=self.opt.bounded, lowerBound=self.opt.lower_bound,
             mixedQkv=t.mixedQkv[:n], a=t.a[:n], b=t.b[:n], aLog=t.aLog, dtBias=t.dtBias,
             out=t.out[:n], state=t.state, dRing=t.dRing, kRing=t.kRing, gRing=t.gRing,
             stateIndices=indices, writePos=write_pos, forceFlush=force_flush)
@@ -107,7 +110,8 @@ def useful_bytes(opt, state, ring, batch, packed):
     state_bytes = opt.HV * opt.V * opt.K * s
     if packed:
         return 2 * batch * state_bytes
-    row_bytes = (opt.HV * opt.V + opt.H * opt.K) * r + opt.HV * 4
+    gates = opt.HV * (opt.K if opt.kda else 1)
+    row_bytes = (opt.HV * opt.V + opt.H * opt.K) * r + gates * 4
     count = launches_for(opt, batch)
     total = 0
     for n in range(count):
@@ -222,7 +226,8 @@ class ReplayjitKernel:
 
     def mismatch(self, opt, state, ring):
         """Why the kernel does not serve this case; empty if it does."""
-        want = dict(isKda=False, numKeyHeads=opt.H, numValueHeads=opt.HV, headDimK=opt.K,
+        want = dict(isKda=opt.kda, gate="lowerbound" if opt.bounded else "softplus",
+                    betaRound=False, numKeyHeads=opt.H, numValueHeads=opt.HV, headDimK=opt.K,
                     headDimV=opt.V, ringDepth=opt.L, actType=opt.act, gateType=opt.act,
                     paramType="fp32", outType=opt.out, stateType=state, ringType=ring,
                     indexType="int32", qkL2Norm=opt.norm)
@@ -285,21 +290,26 @@ def reference(x, opt, before, rows, packed):
     key = k
     q = (q * x.scale).repeat_interleave(group, 1)
     k = k.repeat_interleave(group, 1)
-    gate_in = x.a[rows].double() + x.dtBias.double()
-    g = -x.aLog.double().exp() * torch.where(gate_in > 20, gate_in,
-                                             gate_in.clamp(max=20).exp().log1p())
+    # [B, HV, gates of a head]
+    gate_in = (x.a[rows].double() + x.dtBias.double()).view(B, HV, -1)
+    rate = x.aLog.double().exp()[:, None]
+    if opt.bounded:
+        g = opt.lower_bound * (rate * gate_in).sigmoid()
+    else:
+        g = -rate * torch.where(gate_in > 20, gate_in, gate_in.clamp(max=20).exp().log1p())
     beta = x.b[rows].double().sigmoid()
 
     S = before["state"].double()
     if not packed:
         valid = torch.arange(L, device=S.device) < x.writePos[rows, None]  # [B, L]
-        gates = torch.where(valid[:, None], before["gRing"].double(), 0)
-        weight = (gates.flip(-1).cumsum(-1).flip(-1) - gates).exp()  # exact enough in fp64
+        gates = before["gRing"].double().view(B, HV, L, -1)
+        gates = torch.where(valid[:, None, :, None], gates, 0)
+        weight = (gates.flip(2).cumsum(2).flip(2) - gates).exp()  # exact enough in fp64
         d_rows = torch.where(valid[:, None, :, None], before["dRing"].double(), 0)
         k_rows = torch.where(valid[:, None, :, None], before["kRing"].double(), 0)
-        k_rows = k_rows.repeat_interleave(group, 1) * weight[..., None]
-        S = S * gates.sum(-1).exp()[..., None, None] + d_rows.mT @ k_rows
-    S = S * g.exp()[..., None, None]
+        k_rows = k_rows.repeat_interleave(group, 1) * weight
+        S = S * gates.sum(2).exp()[..., None, :] + d_rows.mT @ k_rows
+    S = S * g.exp()[..., None, :]
     d = beta[..., None] * (v - (S @ k[..., None])[..., 0])
     o = (S @ q[..., None])[..., 0] + d * (k * q).sum(-1, keepdim=True)
     S = S + d[..., None] * k[..., None, :]
@@ -347,7 +357,8 @@ def check(kernel, pool):
     unread = torch.arange(L, device=opt.device) >= x.writePos[act, None]  # [rows, L]
     t.dRing[live] = original["dRing"].masked_fill(unread[:, None, :, None], float("nan"))
     t.kRing[live] = original["kRing"].masked_fill(unread[:, None, :, None], float("nan"))
-    t.gRing[live] = original["gRing"].masked_fill(unread[:, None, :], float("nan"))
+    unread = unread.view(len(act), 1, L, *([1] if opt.kda else []))
+    t.gRing[live] = original["gRing"].masked_fill(unread, float("nan"))
     before = {n: getattr(t, n)[live] for n in names}
     guarded = {n: getattr(t, n)[guard] for n in names}
     x.out.fill_(float("nan"))
@@ -595,8 +606,11 @@ def name_by_differences(kernels):
 
 def run_case(name, opt, generated, report):
     state, ring = TYPES[name]
+    family = "GDN"
+    if opt.kda:
+        family = f"KDA ({'bounded' if opt.bounded else 'softplus'} gate)"
     result = report["cases"][name] = {
-        "what": f"GDN H={opt.H} HV={opt.HV} K={opt.K} V={opt.V} L={opt.L}, {opt.act} "
+        "what": f"{family} H={opt.H} HV={opt.HV} K={opt.K} V={opt.V} L={opt.L}, {opt.act} "
                 f"activations, {state} state, {ring} ring"
                 + (", every row flushes" if opt.all_flush else ""),
         "checks": {}, "tuning": {}, "batches": {}}
@@ -641,7 +655,13 @@ def main():
     arg.add_argument("--json", help="write every number here")
     arg.add_argument("--types", nargs="+", choices=TYPES, default=["fp32", "bf16ring", "fp16"])
     arg.add_argument("--batches", nargs="+", type=int, default=[1, 4, 16, 64, 256])
-    arg.add_argument("--heads", nargs=2, type=int, default=[16, 32], metavar=("H", "HV"))
+    arg.add_argument("--kda", action="store_true",
+                     help="Kimi Delta Attention instead of GDN; 32 heads by default")
+    arg.add_argument("--gate", choices=["softplus", "lower-bound"], default="softplus",
+                     help="lower-bound needs --kda")
+    arg.add_argument("--lower-bound", type=float, default=-5.0)
+    arg.add_argument("--heads", nargs=2, type=int, metavar=("H", "HV"),
+                     help="default: 16 32; KDA: 32 32")
     arg.add_argument("--dims", nargs=2, type=int, default=[128, 128], metavar=("K", "V"))
     arg.add_argument("--ring-depth", dest="L", type=int, default=16)
     arg.add_argument("--act", choices=DTYPES, default="bf16")
@@ -661,7 +681,11 @@ def main():
     arg.add_argument("--device", choices=["cuda", "cpu"], default="cuda",
                      help="cpu: --check-only under TRITON_INTERPRET=1")
     opt = arg.parse_args()
+    opt.heads = opt.heads or ([32, 32] if opt.kda else [16, 32])
     (opt.H, opt.HV), (opt.K, opt.V) = opt.heads, opt.dims
+    opt.bounded = opt.gate == "lower-bound"
+    if opt.bounded and not opt.kda:
+        arg.error("--gate lower-bound needs --kda")
     opt.out = opt.out or opt.act
     if opt.device == "cpu" and not opt.check_only:
         arg.error("--device cpu needs --check-only")

@@ -8,8 +8,10 @@
 #include "runtime/DecodeCheck.h"
 #include "FakeDecodeDevice.h"
 #include "kernels/Decode/DecodeReference.h"
+#include "runtime/DecodeSuite.h"
 
 #include <catch2/catch.hpp>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -140,6 +142,32 @@ TEST_CASE("a right kernel passes in all shapes and types", "[check]") {
              << toString(ring) << ", out " << toString(out));
         CHECK(verdict(problem, Bug::None) == "");
       }
+}
+
+TEST_CASE("a right kernel passes the KDA suite", "[check]") {
+  Result<std::vector<DecodeCase>> cases = decodeSuite("kda", Target{});
+  REQUIRE(cases);
+  for (const DecodeCase &entry : *cases) {
+    INFO(entry.name);
+    CHECK(verdict(entry.problem, Bug::None) == "");
+  }
+}
+
+TEST_CASE("every case of every suite is legal", "[check]") {
+  for (const char *suite : {"small", "emulation", "real", "kda", "kda-real"})
+    for (const char *chip : {"sm_80", "sm_90a"}) {
+      const Target target = *Target::parse(chip);
+      Result<std::vector<DecodeCase>> cases = decodeSuite(suite, target);
+      REQUIRE(cases);
+      std::set<std::string> names;
+      for (const DecodeCase &entry : *cases) {
+        INFO(suite << " " << entry.name);
+        CHECK(names.insert(entry.name).second);
+        const DecodeProblem &problem = entry.problem;
+        CHECK(validate(problem.spec, problem.tuning, target).message == "");
+        CHECK(validateProblem(problem).message == "");
+      }
+    }
 }
 
 TEST_CASE("options of the spec and the problem", "[check]") {

@@ -32,7 +32,7 @@ def ExpandMathPass : Pass<"replay-expand-math", "::mlir::ModuleOp"> {
     digits that decay gates amplify. exp: split ln 2, Taylor of degree 7. log1p:
     split off the exponent, then the atanh series of m/(2+m). Both are within
     2 units in the last place of the exact value, for denormals, infinities and
-    NaN too; log1p for finite arguments up to 2^126.
+    NaN too; log1p for arguments above -1, and finite ones up to 2^126.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }

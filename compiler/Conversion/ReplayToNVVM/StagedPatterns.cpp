@@ -130,9 +130,14 @@ struct AsyncCopyPattern : ReplayPattern<AsyncCopyOp> {
       rowBytes *= rows;
       rows = 1;
     }
+    // The form of the copy that every PTX version with bulk copies has names
+    // its destination in the cluster's shared memory, of which ours is a part.
+    Value data = LLVM::AddrSpaceCastOp::create(
+        b, LLVM::LLVMPointerType::get(b.getContext(), kClusterSpace),
+        stage.data);
     for (int64_t row = 0; row < rows; ++row)
       NVVM::CpAsyncBulkGlobalToSharedClusterOp::create(
-          b, b.addressOf(stage.data, row * rowBytes, b.getI8Type()),
+          b, b.addressOf(data, row * rowBytes, b.getI8Type()),
           b.addressOf(source, rows == 1 ? 0 : row * view.getStrides()[0],
                       view.getElementType()),
           stage.full, b.i32(rowBytes), Value(), Value());

@@ -12,7 +12,7 @@
 namespace replayjit {
 
 /// Address spaces of the NVPTX target.
-inline constexpr unsigned kGlobalSpace = 1, kSharedSpace = 3;
+inline constexpr unsigned kGlobalSpace = 1, kSharedSpace = 3, kClusterSpace = 7;
 
 /// Facts of the kernel being lowered, and its shared memory so far.
 struct KernelContext {
@@ -43,7 +43,7 @@ public:
   mlir::Value f32(float value);
   mlir::Value add(mlir::Value a, mlir::Value b); ///< Integers; folds constants.
   mlir::Value mul(mlir::Value a, mlir::Value b);
-  mlir::Value extend(mlir::Value i32Value); ///< To i64, signed.
+  mlir::Value extend(mlir::Value i32Value);       ///< To i64, signed.
   mlir::Value both(mlir::Value a, mlir::Value b); ///< a && b; null is true.
 
   /// The thread's number in its warp, and its warp's number in the block.
@@ -61,7 +61,8 @@ public:
   mlir::Value accumulate(mlir::Value sum, mlir::Value term);
 
   mlir::Value shuffleXor(mlir::Value value, int mask);
-  /// All warps that hold tiles meet; shared memory written before is seen after.
+  /// All warps that hold tiles meet; shared memory written before is seen
+  /// after.
   void barrier();
   /// A barrier if `op` stands in a loop: what it is about to overwrite may
   /// still be read by the previous iteration.
@@ -73,11 +74,10 @@ public:
                         mlir::Type elementType);
   mlir::Value addressOf(mlir::Value base, int64_t elements,
                         mlir::Type elementType);
-  llvm::SmallVector<mlir::Value> load(mlir::Value address, mlir::Type type,
-                                      int count, mlir::Value predicate = {},
-                                      bool readonly = false,
-                                      replay::CachePolicy cache =
-                                          replay::CachePolicy::Normal);
+  llvm::SmallVector<mlir::Value>
+  load(mlir::Value address, mlir::Type type, int count,
+       mlir::Value predicate = {}, bool readonly = false,
+       replay::CachePolicy cache = replay::CachePolicy::Normal);
   void store(mlir::ValueRange values, mlir::Value address,
              mlir::Value predicate = {});
 
@@ -108,11 +108,10 @@ void populateStagedPatterns(Patterns &, const mlir::TypeConverter &,
                             KernelContext &);
 
 /// A pattern that knows the kernel.
-template <typename Op>
-struct ReplayPattern : mlir::OpConversionPattern<Op> {
+template <typename Op> struct ReplayPattern : mlir::OpConversionPattern<Op> {
   KernelContext &kernel;
-  ReplayPattern(const mlir::TypeConverter &converter, mlir::MLIRContext *context,
-                KernelContext &kernel)
+  ReplayPattern(const mlir::TypeConverter &converter,
+                mlir::MLIRContext *context, KernelContext &kernel)
       : mlir::OpConversionPattern<Op>(converter, context), kernel(kernel) {}
 };
 
