@@ -331,6 +331,14 @@ static constexpr Variation kdaVariations[] = {
     {"tiles-16-32-w1-f1", [](P &) {}, {16, 32, 1, 1}},
     {"tiles-32-16-w2-f2", [](P &) {}, {32, 16, 2, 2}},
     {"tiles-64-128-w8-f4", withLargeHeads, {64, 128, 8, 4}},
+    {"tf32x3", [](P &) {}, {32, 64, 4, 4, Tf32x3}},
+    {"tf32x3-k60-v100-bounded",
+     [](P &p) {
+       setTypes(p.spec, F32, F32, F32, F32);
+       setSizes(p.spec, 1, 3, 60, 100, 16);
+       setBounded(p);
+     },
+     {64, 32, 4, 4, Tf32x3}},
 };
 
 static std::string_view prefixOf(Readout readout) {

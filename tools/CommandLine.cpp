@@ -44,6 +44,13 @@ static std::string sentence(const CLI::App &app,
 std::optional<int> replayjit::parse(CLI::App &app, int argc, char **argv) {
   try {
     app.parse(argc, argv);
+    // CLI11 takes these as if the flag were not there.
+    for (const CLI::Option *option : app.get_options())
+      for (const std::string &value : option->results())
+        if (value.empty())
+          return fail(fmt::format("{}: an empty value is not allowed",
+                                  option->get_name()),
+                      exitUsage);
     return std::nullopt;
   } catch (const CLI::Success &help) {
     return app.exit(help);

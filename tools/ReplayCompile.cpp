@@ -15,7 +15,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <map>
 #include <unistd.h>
 
 using namespace replayjit;
@@ -169,7 +168,7 @@ private:
   mlir::OwningOpRef<mlir::ModuleOp> program; ///< Of --mlir.
   std::string name;                          ///< Of the kernel.
   CompiledKernel kernel;
-  std::map<std::string, std::string> stageTexts; ///< Of those to be written.
+  std::string stageText; ///< Of the stage to be written.
 };
 
 } // namespace
@@ -250,7 +249,7 @@ Status Run::writeArtifact(const Artifact &artifact) {
   std::string text;
   std::string_view bytes;
   if (artifact.file) {
-    bytes = stageTexts[artifact.file];
+    bytes = stageText;
   } else if (kind == "ptx") {
     bytes = kernel.ptx;
   } else if (kind == "cubin") {
@@ -308,13 +307,14 @@ Status Run::operator()() {
   StageObserver dump;
   if (!options.dumpDirectory.empty())
     dump = dumpStagesTo(options.dumpDirectory, name, &dumpError);
+  const std::string wanted = artifact && artifact->file ? artifact->file : "";
   StageObserver observer;
-  if (dump || (artifact && artifact->file))
+  if (dump || !wanted.empty())
     observer = [&](const std::string &file, const std::string &text) {
       if (dump)
         dump(file, text);
-      if (artifact && artifact->file == file)
-        stageTexts[file] = text;
+      if (file == wanted)
+        stageText = text;
     };
   Result<CompiledKernel> result = compile(observer);
   if (!result)

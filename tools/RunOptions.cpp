@@ -116,11 +116,12 @@ Result<std::vector<DecodeCase>> RunOptions::cases(const Target &target,
     one.problem = problemFor(*spec);
     one.problem.tuning =
         kernel.tuning(*spec, problem.batch, target, multiprocessors);
-    one.name = fmt::format("{}-h{}-hv{}-k{}-v{}-l{}",
-                           spec->readout == Readout::OutputOnly ? "outonly"
-                                                                : "rebuild",
-                           spec->numKeyHeads, spec->numValueHeads,
-                           spec->headDimK, spec->headDimV, spec->ringDepth);
+    const char *kind = spec->readout == Readout::Rebuild ? "rebuild"
+                       : spec->isKda                     ? "kda"
+                                                         : "outonly";
+    one.name = fmt::format("{}-h{}-hv{}-k{}-v{}-l{}", kind, spec->numKeyHeads,
+                           spec->numValueHeads, spec->headDimK, spec->headDimV,
+                           spec->ringDepth);
     return std::vector<DecodeCase>{one};
   }
   Result<std::vector<DecodeCase>> all = decodeSuite(suite, target);

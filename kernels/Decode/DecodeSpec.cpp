@@ -186,7 +186,7 @@ Status validate(const DecodeSpec &spec, const DecodeTuning &tuning,
 /// sm_90 ptxas keeps all of a block's loads in flight in registers of their
 /// own.
 static int elementsPerThread(const Target &target) {
-  return target.capability >= 90 ? 128 : 32;
+  return target.capability >= 90 ? 128 : 16;
 }
 
 namespace {
@@ -206,7 +206,7 @@ constexpr BlockChoice fp32Blocks[] = {
 constexpr BlockChoice halfBlocks[] = {
     {64, 32, 4}, {256, 64, 4}, {anyNumber, 128, 4}};
 // Where a thread holds less, more warps share the rows.
-constexpr BlockChoice smallThreadBlocks[] = {{768, 32, 4}, {anyNumber, 64, 8}};
+constexpr BlockChoice smallThreadBlocks[] = {{anyNumber, 32, 8}};
 
 static BlockChoice chooseBlock(std::span<const BlockChoice> choices,
                                int64_t heads) {

@@ -108,6 +108,23 @@ replay.kernel @scan_of_rows(%i: i32) num_warps(1) blocks_per_row(1) {
   replay.return
 }
 
+// Exponentials and logarithms cost more than a change of layout: each is computed
+// once, whatever their neighbours repeat.
+// CHECK-LABEL: replay.kernel @exponentials(
+// CHECK: math.exp {{.*}} : tensor<128xf32, #replay.layout<register = [], lane = {{.}}[1], [2], [4], [8], [16]], warp = {{.}}[32], [64]]>>
+// CHECK: convert_layout {{.*}} -> tensor<128xf32, #replay.layout<register = {{.}}[1], [2], [32], [64]], lane = {{.}}[4], [8], [16], [0], [0]], warp = {{.}}[0], [0]]>>
+replay.kernel @exponentials(%i: i32) num_warps(4) blocks_per_row(1) {
+  %s, %v = builtin.unrealized_conversion_cast to !tile, !row
+  %t = replay.load %s[%i, %i] : !tile -> tensor<32x128xf32>
+  %x = replay.load %v[%i] : !row -> tensor<128xf32>
+  %e = math.exp %x : tensor<128xf32>
+  %thin = replay.expand %e axis 0 : tensor<128xf32> -> tensor<1x128xf32>
+  %wide = replay.broadcast %thin : tensor<1x128xf32> -> tensor<32x128xf32>
+  %p = arith.mulf %t, %wide : tensor<32x128xf32>
+  replay.store %p, %s[%i, %i] : tensor<32x128xf32>, !tile
+  replay.return
+}
+
 // A dot on the matrix unit is the strongest anchor: result, accumulator and
 // operands are fragments, loads and all.
 // CHECK-LABEL: replay.kernel @dot_tf32(

@@ -3,7 +3,7 @@
 // RUN: replay-opt %s --replay-expand-state | FileCheck %s
 // RUN: not replay-opt %s --replay-expand-state=rebuild 2>&1 | FileCheck %s --check-prefix=REBUILD
 
-// REBUILD: error: 'replay.reconstruct' op the rebuild readout takes one gate a row
+// REBUILD: error: the rebuild readout takes one gate a row
 
 !checkpoint = !replay.view<32x128xf32, strides [128, 1], align 16>
 !d = !replay.view<?x32xf32, strides [-128, 1], align 16>

@@ -57,6 +57,7 @@ replay.kernel @num_programs() num_warps(1) blocks_per_row(1) {
 // CHECK-SAME: !replay.view<?x32xf32, strides [-128, 1], align 16>,
 // CHECK-SAME: !replay.view<?x128xf32, strides [-128, 1], align 16>,
 // CHECK-SAME: !replay.view<?xf32, strides [-1]> -> <32x128>
+// CHECK: reconstruct {{.*}} : <32x128xf32, strides [128, 1], align 16>, !replay.view<?x32xf32, strides [-128, 1], align 16>, !replay.view<?x128xf32, strides [-128, 1], align 16>, !replay.view<?x128xf32, strides [-128, 1], align 16> -> <32x128>
 // CHECK: reconstruct %[[G]]#0 {depth = 1 : i32} : <32x128xf32, strides [128, 1], align 16> -> <32x128>
 replay.kernel @reconstruct(%m: i32) num_warps(4) blocks_per_row(1) {
   %s0, %d, %k, %g = builtin.unrealized_conversion_cast to
@@ -69,6 +70,12 @@ replay.kernel @reconstruct(%m: i32) num_warps(4) blocks_per_row(1) {
         !replay.view<?x32xf32, strides [-128, 1], align 16>,
         !replay.view<?x128xf32, strides [-128, 1], align 16>,
         !replay.view<?xf32, strides [-1]> -> !replay.state<32x128>
+  // A gate a column.
+  %r = replay.reconstruct %s0 rows %m of %d, %k gates %k {depth = 16 : i32}
+      : !replay.view<32x128xf32, strides [128, 1], align 16>,
+        !replay.view<?x32xf32, strides [-128, 1], align 16>,
+        !replay.view<?x128xf32, strides [-128, 1], align 16>,
+        !replay.view<?x128xf32, strides [-128, 1], align 16> -> !replay.state<32x128>
   // Without a ring.
   %t = replay.reconstruct %s0 {depth = 1 : i32}
       : !replay.view<32x128xf32, strides [128, 1], align 16> -> !replay.state<32x128>
@@ -88,13 +95,19 @@ replay.kernel @contract() num_warps(4) blocks_per_row(1) {
 // CHECK-LABEL: replay.kernel @flush(
 // CHECK-SAME: %[[ALPHA:.*]]: f32
 // CHECK: flush %[[G:.*]]#0 decay %[[ALPHA]] update %[[G]]#1, %[[G]]#2 into %[[G]]#3 : <32x128>,
-// CHECK-SAME: tensor<32xf32>, tensor<128xf32>, <32x128xf32, strides [128, 1], align 16>
+// CHECK-SAME: f32, tensor<32xf32>, tensor<128xf32>, <32x128xf32, strides [128, 1], align 16>
+// CHECK: flush %[[G]]#0 decay %[[G]]#2 update %[[G]]#1, %[[G]]#2 into %[[G]]#3 : <32x128>,
+// CHECK-SAME: tensor<128xf32>, tensor<32xf32>, tensor<128xf32>,
 replay.kernel @flush(%alpha: f32) num_warps(4) blocks_per_row(1) {
   %s, %dt, %kt, %s0 = builtin.unrealized_conversion_cast to
       !replay.state<32x128>, tensor<32xf32>, tensor<128xf32>,
       !replay.view<32x128xf32, strides [128, 1], align 16>
-  replay.flush %s decay %alpha update %dt, %kt into %s0 : !replay.state<32x128>, f32,
-      tensor<32xf32>, tensor<128xf32>,
+  replay.flush %s decay %alpha update %dt, %kt into %s0 : !replay.state<32x128>,
+      f32, tensor<32xf32>, tensor<128xf32>,
+      !replay.view<32x128xf32, strides [128, 1], align 16>
+  // A decay a column.
+  replay.flush %s decay %kt update %dt, %kt into %s0 : !replay.state<32x128>,
+      tensor<128xf32>, tensor<32xf32>, tensor<128xf32>,
       !replay.view<32x128xf32, strides [128, 1], align 16>
   replay.return
 }

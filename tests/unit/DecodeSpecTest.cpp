@@ -128,10 +128,10 @@ TEST_CASE("before sm_90 a thread holds less", "[spec]") {
       for (int rows : {0, 1, 16}) {
         spec.headDimK = K;
         DecodeTuning tuning = chooseTuning(spec, rows, target);
-        CHECK(tuning.blockV * tuning.blockK <= 32 * 32 * tuning.numWarps);
+        CHECK(tuning.blockV * tuning.blockK <= 16 * 32 * tuning.numWarps);
       }
     spec = {};
-    CHECK(chooseTuning(spec, 0, target).blockV == 64);
+    CHECK(chooseTuning(spec, 0, target).blockV == 32);
     CHECK(chooseTuning(spec, 0, target).numWarps == 8);
     spec.readout = Readout::Rebuild;
     CHECK(chooseTuning(spec, 0, target).numWarps == 8);
