@@ -28,9 +28,9 @@ static ParseResult parseBases(AsmParser &parser, StringRef keyword,
   return parser.parseCommaSeparatedList(
       AsmParser::Delimiter::Square, [&]() -> ParseResult {
         size_t before = bases.size();
-        if (parser.parseCommaSeparatedList(
-                AsmParser::Delimiter::Square,
-                [&] { return parser.parseInteger(bases.emplace_back()); }))
+        if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&] {
+              return parser.parseInteger(bases.emplace_back());
+            }))
           return failure();
         int64_t entries = bases.size() - before;
         if (rank == 0)

@@ -37,6 +37,8 @@ int64_t elementBytes(mlir::Type type);
 /// Names of the argument attributes that the lowering reads.
 inline constexpr llvm::StringLiteral kArgName = "replay.name";
 inline constexpr llvm::StringLiteral kArgReadOnly = "replay.readonly";
+/// The kernel attribute that caps a thread's registers.
+inline constexpr llvm::StringLiteral kMaxRegisters = "replay.max_registers";
 
 } // namespace replayjit::replay
 

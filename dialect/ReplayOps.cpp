@@ -57,8 +57,8 @@ ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &result) {
           resultAttrs) ||
       parseCount(parser, "num_warps", getNumWarpsAttrName(result.name),
                  result.attributes) ||
-      parseCount(parser, "blocks_per_row",
-                 getBlocksPerRowAttrName(result.name), result.attributes) ||
+      parseCount(parser, "blocks_per_row", getBlocksPerRowAttrName(result.name),
+                 result.attributes) ||
       parser.parseOptionalAttrDictWithKeyword(result.attributes))
     return failure();
   SmallVector<Type> types;
@@ -83,10 +83,9 @@ void KernelOp::print(OpAsmPrinter &printer) {
   printer << " num_warps(" << getNumWarps() << ") blocks_per_row("
           << getBlocksPerRow() << ")";
   printer.printOptionalAttrDictWithKeyword(
-      (*this)->getAttrs(),
-      {getSymNameAttrName(), getFunctionTypeAttrName(), getNumWarpsAttrName(),
-       getBlocksPerRowAttrName(), getArgAttrsAttrName(),
-       getResAttrsAttrName()});
+      (*this)->getAttrs(), {getSymNameAttrName(), getFunctionTypeAttrName(),
+                            getNumWarpsAttrName(), getBlocksPerRowAttrName(),
+                            getArgAttrsAttrName(), getResAttrsAttrName()});
   printer << ' ';
   printer.printRegion(getBody(), /*printEntryBlockArgs=*/false);
 }

@@ -47,8 +47,9 @@ def Replay_KernelOp : Replay_Op<"kernel", [
     blocks per batch row of the one-dimensional launch grid.
 
     Constraints: (K1) `num_warps` is a power of two from 1 to 32; (K2) the body
-    is one block that ends in `replay.return`; (K3) arguments are pointers or
-    scalars.
+    is one block that ends in `replay.return`; (K3) arguments are pointers,
+    i32, i64 or f32. A `replay.max_registers` attribute caps the registers of a
+    thread.
 
     ```mlir
     replay.kernel @copy(%src: !replay.ptr<f32>) num_warps(4) blocks_per_row(1) {
@@ -376,12 +377,12 @@ def Replay_TransposeOp : Replay_Op<"transpose", [Pure]> {
 def Replay_SliceOp : Replay_Op<"slice", [Pure]> {
   let summary = "A piece of a rank-1 tile";
   let description = [{
-    The elements from `offset`, which is a multiple of the result's size. When a
-    tile has a layout the offset must be a constant: K-tile loops are unrolled
-    first (`replay-unroll-tiles`).
+    The elements from `offset`. When a tile has a layout the offset must be a
+    constant: K-tile loops are unrolled first (`replay-unroll-tiles`).
 
-    Constraint: (Z1) both have rank 1 and one element type; the result is not
-    larger than the operand.
+    Constraints: (Z1) both have rank 1 and one element type; the result is not
+    larger than the operand; (Z2) the offset is a multiple of the result's size
+    and the piece lies within the operand (checked where it is a constant).
 
     ```mlir
     %p = replay.slice %x[%kt] : tensor<128xf32> -> tensor<64xf32>
@@ -398,8 +399,8 @@ def Replay_SliceOp : Replay_Op<"slice", [Pure]> {
 def Replay_ConvertLayoutOp : Replay_Op<"convert_layout", [Pure]> {
   let summary = "The same tile in another layout";
   let description = [{
-    Lowered to register moves, lane shuffles, or an exchange through shared
-    memory, whichever is the first that suffices.
+    Lowered to register moves and selects where every thread holds what it needs,
+    else to an exchange through shared memory.
 
     Constraint: (T1) shapes and element types agree.
 

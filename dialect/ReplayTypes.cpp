@@ -83,6 +83,13 @@ LogicalResult ViewType::verify(function_ref<InFlightDiagnostic()> emitError,
     return emitError() << "view alignment " << alignment
                        << " must be a power of two of at least "
                        << elementBytes(element) << " (V3)";
+  for (int64_t stride : strides)
+    if (!ShapedType::isDynamic(stride) && stride != 1 &&
+        stride * elementBytes(element) % alignment != 0)
+      return emitError() << "view alignment " << alignment
+                         << " does not divide the "
+                         << stride * elementBytes(element)
+                         << " bytes of a stride (V5)";
   return success();
 }
 
@@ -98,7 +105,8 @@ Type StateType::parse(AsmParser &parser) {
       parser.parseGreater())
     return {};
   if (shape.size() != 2) {
-    parser.emitError(parser.getNameLoc(), "state needs two sizes: rows x columns");
+    parser.emitError(parser.getNameLoc(),
+                     "state needs two sizes: rows x columns");
     return {};
   }
   return parser.getChecked<StateType>(parser.getContext(), shape[0], shape[1]);

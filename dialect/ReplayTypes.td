@@ -29,7 +29,8 @@ def Replay_ViewType : Replay_Type<"View", "view"> {
     - (V1) rank 1 or 2, and as many strides as sizes;
     - (V2) sizes are positive or `?`; strides may be negative;
     - (V3) `align` is a power of two and at least the element's size in bytes;
-    - (V4) the element type is an integer or float of 16, 32 or 64 bits.
+    - (V4) the element type is an integer or float of 16, 32 or 64 bits;
+    - (V5) `align` divides the bytes of every static stride other than 1.
   }];
   let parameters = (ins
     ArrayRefParameter<"int64_t">:$shape,

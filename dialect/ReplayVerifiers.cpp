@@ -6,6 +6,8 @@
 
 #include "dialect/ReplayDialect.h"
 
+#include "mlir/IR/Matchers.h"
+
 using namespace mlir;
 using namespace replayjit::replay;
 
@@ -27,14 +29,15 @@ LogicalResult KernelOp::verify() {
     return emitOpError() << "num_warps is " << getNumWarps()
                          << "; allowed are powers of two from 1 to 32 (K1)";
   if (!getBody().hasOneBlock() ||
-      !isa_and_present<ReturnOp>(getBody().front().empty()
-                                     ? nullptr
-                                     : &getBody().front().back()))
-    return emitOpError("body must be one block that ends in replay.return (K2)");
+      !isa_and_present<ReturnOp>(
+          getBody().front().empty() ? nullptr : &getBody().front().back()))
+    return emitOpError(
+        "body must be one block that ends in replay.return (K2)");
   for (Type type : getArgumentTypes())
-    if (!isa<PtrType>(type) && !type.isSignlessIntOrFloat())
+    if (!isa<PtrType>(type) && !type.isInteger(32) && !type.isInteger(64) &&
+        !type.isF32())
       return emitOpError() << "argument type " << type
-                           << " must be a pointer or a scalar (K3)";
+                           << " must be a pointer, i32, i64 or f32 (K3)";
   return success();
 }
 
@@ -55,8 +58,9 @@ LogicalResult ReconstructOp::verify() {
   if (!floatView(getCheckpoint(), 2) ||
       (ring && (!floatView(getD(), 2) || !floatView(getK(), 2) ||
                 !floatView(getGates(), 0))))
-    return emitOpError("views must have float elements and rank 2, gates rank 1 "
-                       "or 2 (R1)");
+    return emitOpError(
+        "views must have float elements and rank 2, gates rank 1 "
+        "or 2 (R1)");
   if (!llvm::isPowerOf2_32(getDepth()))
     return emitOpError() << "depth is " << getDepth()
                          << "; it must be a power of two (R2)";
@@ -120,16 +124,16 @@ static LogicalResult verifyAccess(Operation *op, ViewType view, size_t offsets,
                                   Type value, StringRef offsetTag,
                                   StringRef typeTag) {
   if ((int64_t)offsets != view.getRank())
-    return op->emitOpError() << "has " << offsets << " offsets for a view of "
-                             << "rank " << view.getRank() << " (" << offsetTag
-                             << ")";
+    return op->emitOpError()
+           << "has " << offsets << " offsets for a view of "
+           << "rank " << view.getRank() << " (" << offsetTag << ")";
   auto tensor = dyn_cast<RankedTensorType>(value);
   Type element = tensor ? tensor.getElementType() : value;
   if (element != view.getElementType() ||
       (tensor && tensor.getRank() != view.getRank()))
-    return op->emitOpError() << "moves " << value << " through " << view
-                             << ": rank and element type must agree ("
-                             << typeTag << ")";
+    return op->emitOpError()
+           << "moves " << value << " through " << view
+           << ": rank and element type must agree (" << typeTag << ")";
   return success();
 }
 
@@ -141,7 +145,8 @@ LogicalResult LoadOp::verify() {
     RankedTensorType type = tile(mask), result = tile(getResult());
     if (!result || type.getShape() != result.getShape() ||
         !type.getElementType().isInteger(1))
-      return emitOpError("mask must be a tile of i1 with the result's shape (D3)");
+      return emitOpError(
+          "mask must be a tile of i1 with the result's shape (D3)");
   }
   return success();
 }
@@ -155,8 +160,10 @@ LogicalResult PrefetchOp::verify() {
   ViewType view = getView().getType();
   ArrayRef<int64_t> shape = view.getShape(), strides = view.getStrides();
   int64_t row = view.getRank() == 2 ? shape[1] : 1;
+  if (ShapedType::isDynamic(row))
+    row = 0; // Never a legal row size.
   int64_t unit = row * elementBytes(view.getElementType());
-  bool adjacent = strides.back() == 1 && !ShapedType::isDynamic(row) &&
+  bool adjacent = strides.back() == 1 && row > 0 &&
                   (view.getRank() == 1 || strides[0] == row);
   if (view.getRank() == 1) // One row, or as many as the size says.
     unit = ShapedType::isDynamic(shape[0]) ? unit : unit * shape[0];
@@ -201,7 +208,8 @@ LogicalResult BroadcastOp::verify() {
   bool legal = from.getRank() == to.getRank() &&
                from.getElementType() == to.getElementType();
   for (int64_t dim = 0; legal && dim < from.getRank(); ++dim)
-    legal = from.getDimSize(dim) == 1 || from.getDimSize(dim) == to.getDimSize(dim);
+    legal =
+        from.getDimSize(dim) == 1 || from.getDimSize(dim) == to.getDimSize(dim);
   if (!legal)
     return emitOpError() << "cannot repeat " << from << " to " << to
                          << ": only dimensions of size 1 repeat (B1)";
@@ -226,6 +234,13 @@ LogicalResult SliceOp::verify() {
       to.getDimSize(0) > from.getDimSize(0))
     return emitOpError() << "cannot cut " << to << " out of " << from
                          << " (Z1)";
+  APInt offset;
+  int64_t size = to.getDimSize(0);
+  if (matchPattern(getOffset(), m_ConstantInt(&offset)) &&
+      (offset.getSExtValue() % size != 0 || offset.isNegative() ||
+       offset.getSExtValue() + size > from.getDimSize(0)))
+    return emitOpError() << "cannot cut " << to << " out of " << from
+                         << " at offset " << offset.getSExtValue() << " (Z2)";
   return success();
 }
 
@@ -351,11 +366,11 @@ static LogicalResult verifyThreadAccess(Operation *op, TypeRange types,
                                         StringRef tag) {
   int64_t bytes = types.empty() ? 0 : types.size() * elementBytes(types[0]);
   if (!llvm::all_equal(types) || !llvm::is_contained({2, 4, 8, 16}, bytes))
-    return op->emitOpError() << "moves " << types.size() << " values of "
-                             << bytes
-                             << " bytes; allowed are values of one type with 2, "
-                                "4, 8 or 16 bytes ("
-                             << tag << ")";
+    return op->emitOpError()
+           << "moves " << types.size() << " values of " << bytes
+           << " bytes; allowed are values of one type with 2, "
+              "4, 8 or 16 bytes ("
+           << tag << ")";
   return success();
 }
 

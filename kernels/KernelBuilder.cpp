@@ -49,6 +49,10 @@ Value KernelBuilder::argument(const std::string &name) {
   llvm_unreachable("a builder asked for an argument that it did not declare");
 }
 
+void KernelBuilder::limitRegisters(int count) {
+  kernel->setAttr(kMaxRegisters, getI32IntegerAttr(count));
+}
+
 void KernelBuilder::describe(const std::string &what) {
   setLoc(NameLoc::get(getStringAttr(what)));
 }

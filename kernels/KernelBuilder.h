@@ -44,6 +44,8 @@ public:
   mlir::OwningOpRef<mlir::ModuleOp> take();
 
   mlir::Value argument(const std::string &name);
+  /// Caps the registers of a thread.
+  void limitRegisters(int count);
   /// Names the locations of what is built next.
   void describe(const std::string &what);
 
@@ -89,7 +91,8 @@ public:
   mlir::Value splat(mlir::Value scalar, mlir::Value like);
   mlir::Value sum(mlir::Value tile); ///< Of a rank-1 tile.
 
-  //===--- Memory -------------------------------------------------------------//
+  //===--- Memory
+  //-------------------------------------------------------------//
   /// A view `offset` (i64) elements after `pointer`. `alignment` is 0 (that of
   /// the element) or what divides address and strides, in bytes.
   mlir::Value view(mlir::Value pointer, mlir::Value offset,

@@ -482,9 +482,9 @@ Result<std::vector<DecodeCase>> decodeSuite(const std::string &suite,
     addEmulation(cases, target);
   if (suite == "real" || suite == "gpu")
     addReal(cases, target);
-  if (suite == "kda")
+  if (suite == "kda" || suite == "emulation" || suite == "gpu")
     addKda(cases, target);
-  if (suite == "kda-real")
+  if (suite == "kda-real" || suite == "real" || suite == "gpu")
     addKdaReal(cases, target);
   if (cases.empty())
     return Status::invalid(

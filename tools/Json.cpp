@@ -40,6 +40,7 @@ static Json tuningToJson(const DecodeTuning &tuning) {
       {"blockK", tuning.blockK},
       {"numWarps", tuning.numWarps},
       {"flushRows", tuning.flushRows},
+      {"maxRegisters", tuning.maxRegisters},
       {"prefetchDistance", tuning.prefetchDistance},
       {"flushPrecision",
        tuning.flushPrecision == FlushPrecision::Ieee ? "ieee" : "tf32x3"},

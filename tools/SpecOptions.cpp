@@ -74,6 +74,9 @@ void SpecOptions::addTo(CLI::App &app) {
   app.add_option("--warps", warps, "Warps per block")->group(choices);
   app.add_option("--flush-rows", flushRows, "Ring rows per step of a flush")
       ->group(choices);
+  app.add_option("--max-registers", maxRegisters,
+                 "Cap of a thread's registers; 0: none")
+      ->group(choices);
   app.add_option("--prefetch-distance", prefetchDistance,
                  "Blocks ahead whose state is brought into the L2; 0: none")
       ->group(choices);
@@ -145,6 +148,7 @@ DecodeTuning SpecOptions::tuning(const DecodeSpec &spec, int defaultRows,
   tuning.blockK = blockK.value_or(tuning.blockK);
   tuning.numWarps = warps.value_or(tuning.numWarps);
   tuning.flushRows = flushRows.value_or(tuning.flushRows);
+  tuning.maxRegisters = maxRegisters.value_or(tuning.maxRegisters);
   tuning.prefetchDistance = prefetchDistance.value_or(tuning.prefetchDistance);
   if (!flushPrecision.empty())
     tuning.flushPrecision = flushPrecision == "ieee" ? FlushPrecision::Ieee

@@ -40,7 +40,7 @@ private:
   bool isKda = false, betaRound = false, noNorm = false, noForceFlush = false;
   std::string gateKind, nullSlot, readout;
 
-  std::optional<int> rows, blockV, blockK, warps, flushRows, prefetchDistance;
+  std::optional<int> rows, blockV, blockK, warps, flushRows, prefetchDistance, maxRegisters;
   std::string flushPrecision, chip;
 };
 

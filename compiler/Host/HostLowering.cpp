@@ -9,6 +9,7 @@
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -27,13 +28,13 @@ namespace {
 /// lane's stack, because its functions take any width by address.
 class KernelLowering {
 public:
-  KernelLowering(LLVM::LLVMFuncOp function,
-                 llvm::StringMap<int32_t> &sites)
+  KernelLowering(LLVM::LLVMFuncOp function, llvm::StringMap<int32_t> &sites)
       : function(function), sites(sites),
         b(ImplicitLocOpBuilder::atBlockBegin(function.getLoc(),
                                              &function.getBody().front())) {
     Value bytes = LLVM::ConstantOp::create(b, b.getI32IntegerAttr(kScratch));
-    scratch = LLVM::AllocaOp::create(b, pointerType(), b.getI8Type(), bytes, 16);
+    scratch =
+        LLVM::AllocaOp::create(b, pointerType(), b.getI8Type(), bytes, 16);
   }
 
   LogicalResult run() {
@@ -178,8 +179,8 @@ private:
   }
 
   LogicalResult sreg(Operation *op, host::Sreg number) {
-    return replace(op, call("replayjit_emu_sreg", b.getI32Type(),
-                            {i32(number)}));
+    return replace(op,
+                   call("replayjit_emu_sreg", b.getI32Type(), {i32(number)}));
   }
 
   Value space(Value address) {
@@ -238,6 +239,10 @@ private:
   }
 
   LogicalResult lowerShuffle(NVVM::ShflOp op) {
+    APInt clamp;
+    if (!matchPattern(op.getMaskAndClamp(), m_ConstantInt(&clamp)) ||
+        clamp != 31)
+      return op.emitError("a shuffle within part of a warp has no emulation");
     host::ShuffleKind kind = host::Bfly;
     switch (op.getKind()) {
     case NVVM::ShflKind::bfly:
@@ -256,10 +261,9 @@ private:
     Value bits = op.getVal();
     if (!bits.getType().isInteger(32))
       bits = LLVM::BitcastOp::create(b, b.getI32Type(), bits);
-    Value result =
-        call("replayjit_emu_shuffle", b.getI32Type(),
-             {op.getThreadMask(), bits, op.getOffset(), i32(kind),
-              site("shuffle")});
+    Value result = call(
+        "replayjit_emu_shuffle", b.getI32Type(),
+        {op.getThreadMask(), bits, op.getOffset(), i32(kind), site("shuffle")});
     if (result.getType() != op.getType())
       result = LLVM::BitcastOp::create(b, op.getType(), result);
     return replace(op, result);
@@ -267,12 +271,16 @@ private:
 
   LogicalResult lowerMma(NVVM::MmaOp op) {
     host::MmaKind kind;
-    if (op.getMultiplicandAPtxType() == NVVM::MMATypes::tf32)
+    int64_t k = op.getShape().getK();
+    auto type = op.getMultiplicandAPtxType();
+    if (type == NVVM::MMATypes::tf32 && k == 8)
       kind = host::MmaTf32;
-    else if (op.getMultiplicandAPtxType() == NVVM::MMATypes::bf16)
+    else if (type == NVVM::MMATypes::bf16 && k == 16)
       kind = host::MmaBf16;
-    else
+    else if (type == NVVM::MMATypes::f16 && k == 16)
       kind = host::MmaF16;
+    else
+      return op.emitError("mma.sync of this shape and type has no emulation");
     spill(op.getOperandA(), 0);
     spill(op.getOperandB(), 16);
     spill(op.getOperandC(), 32);
@@ -311,8 +319,7 @@ void createEntry(LLVM::LLVMFuncOp kernel) {
   SmallVector<Value> arguments;
   int64_t offset = 0;
   for (Type type : kernel.getArgumentTypes()) {
-    int64_t size =
-        isa<LLVM::LLVMPointerType>(type) ? 8 : elementBytes(type);
+    int64_t size = isa<LLVM::LLVMPointerType>(type) ? 8 : elementBytes(type);
     offset = llvm::alignTo(offset, size);
     Value address =
         LLVM::GEPOp::create(b, pointer, b.getI8Type(), block->getArgument(0),
@@ -324,7 +331,8 @@ void createEntry(LLVM::LLVMFuncOp kernel) {
   LLVM::ReturnOp::create(b, ValueRange{});
 }
 
-struct HostLoweringPass : replayjit::impl::HostLoweringPassBase<HostLoweringPass> {
+struct HostLoweringPass
+    : replayjit::impl::HostLoweringPassBase<HostLoweringPass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     llvm::StringMap<int32_t> sites;
@@ -337,6 +345,7 @@ struct HostLoweringPass : replayjit::impl::HostLoweringPassBase<HostLoweringPass
         return signalPassFailure();
       kernel->removeAttr(NVVM::NVVMDialect::getKernelFuncAttrName());
       kernel->removeAttr(NVVM::NVVMDialect::getReqntidAttrName());
+      kernel->removeAttr(NVVM::NVVMDialect::getMaxnregAttrName());
       createEntry(kernel);
     }
     Builder builder(module);

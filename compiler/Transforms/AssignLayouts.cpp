@@ -43,6 +43,23 @@ LinearLayout unslice(LinearLayout piece, int64_t size) {
   return piece;
 }
 
+/// The dimensions that a broadcast repeats.
+SmallVector<int> repeatedDims(BroadcastOp op) {
+  SmallVector<int> dims;
+  auto thin = tileTypeOf(op.getValue()), full = tileTypeOf(op.getResult());
+  for (int dim = 0; dim < thin.getRank(); ++dim)
+    if (thin.getDimSize(dim) != full.getDimSize(dim))
+      dims.push_back(dim);
+  return dims;
+}
+
+/// A broadcast's operand from its result.
+LinearLayout squeezed(LinearLayout layout, BroadcastOp op) {
+  for (int dim : repeatedDims(op))
+    layout = layout.squeeze(dim);
+  return layout;
+}
+
 LinearLayout transposed(LinearLayout layout) {
   std::swap(layout.shape[0], layout.shape[1]);
   for (auto *bases : {&layout.registers, &layout.lanes, &layout.warps})
@@ -99,8 +116,7 @@ private:
   enum Rule { Flow, SpreadRows, Sum, SpreadColumns, NumRules };
   SmallVector<Operation *> worklists[NumRules];
 
-  //===--- Step 1
-  //-------------------------------------------------------------//
+  //===--- Step 1 ---===//
 
   /// Constants, splats and iotas cost nothing: one copy for each use.
   void separateConstants() {
@@ -118,8 +134,7 @@ private:
     }
   }
 
-  //===--- Step 2
-  //-------------------------------------------------------------//
+  //===--- Step 2 ---===//
 
   void set(Value value, LinearLayout layout) {
     if (!tileTypeOf(value) || known.count(value))
@@ -188,11 +203,9 @@ private:
           expand.getValue(), [&](LinearLayout l) { return l.expand(axis); },
           expand.getResult());
     } else if (auto broadcast = dyn_cast<BroadcastOp>(op)) {
-      auto thin = tileTypeOf(broadcast.getValue());
-      auto full = tileTypeOf(broadcast.getResult());
-      int dim = thin.getDimSize(0) != full.getDimSize(0) ? 0 : 1;
       from(
-          broadcast.getResult(), [&](LinearLayout l) { return l.squeeze(dim); },
+          broadcast.getResult(),
+          [&](LinearLayout l) { return squeezed(std::move(l), broadcast); },
           broadcast.getValue());
     } else if (auto reduce = dyn_cast<ReduceOp>(op)) {
       auto type = tileTypeOf(reduce.getValue());
@@ -254,14 +267,18 @@ private:
             reduce.getValue());
     }
     if (auto broadcast = dyn_cast<BroadcastOp>(op); broadcast && rule != Sum) {
-      auto thin = tileTypeOf(broadcast.getValue());
-      auto full = tileTypeOf(broadcast.getResult());
-      int dim = thin.getDimSize(0) != full.getDimSize(0) ? 0 : 1;
-      if (rule != (dim == 0 ? SpreadRows : SpreadColumns))
+      SmallVector<int> dims = repeatedDims(broadcast);
+      bool rows = llvm::is_contained(dims, 0) && dims.size() == 1;
+      if (rule != (rows ? SpreadRows : SpreadColumns))
         return;
+      auto full = tileTypeOf(broadcast.getResult());
       from(
           broadcast.getValue(),
-          [&](LinearLayout l) { return l.widen(dim, full.getDimSize(dim)); },
+          [&](LinearLayout l) {
+            for (int dim : dims)
+              l = l.widen(dim, full.getDimSize(dim));
+            return l;
+          },
           broadcast.getResult());
     }
   }
@@ -367,8 +384,7 @@ private:
     });
   }
 
-  //===--- Step 3
-  //-------------------------------------------------------------//
+  //===--- Step 3 ---===//
 
   /// The layout that `op` needs its operand in; none if any will do.
   std::optional<LinearLayout> required(Operation *op, OpOperand &operand) {
@@ -381,9 +397,7 @@ private:
     if (auto expand = dyn_cast<ExpandOp>(op))
       return known.at(expand.getResult()).slice(expand.getAxis());
     if (auto broadcast = dyn_cast<BroadcastOp>(op)) {
-      auto thin = tileTypeOf(value), full = tileTypeOf(broadcast.getResult());
-      int dim = thin.getDimSize(0) != full.getDimSize(0) ? 0 : 1;
-      return known.at(broadcast.getResult()).squeeze(dim);
+      return squeezed(known.at(broadcast.getResult()), broadcast);
     }
     if (auto transpose = dyn_cast<TransposeOp>(op))
       return transposed(known.at(transpose.getResult()));

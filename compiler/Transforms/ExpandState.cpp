@@ -181,7 +181,7 @@ struct ExpandStatePass : replayjit::impl::ExpandStatePassBase<ExpandStatePass> {
         return signalPassFailure();
       }
       if (blockK < 1 || op.getType().getColumns() % blockK != 0) {
-        op.emitError() << "block-k " << blockK << " does not divide the "
+        op.emitError() << "block-k " << (int)blockK << " does not divide the "
                        << op.getType().getColumns() << " columns of the state";
         return signalPassFailure();
       }

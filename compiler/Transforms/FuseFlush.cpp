@@ -1,8 +1,10 @@
 //===- FuseFlush.cpp - Keep the tile that the readout loaded --------------===//
 
 #include "compiler/Transforms/Passes.h"
+#include "compiler/Transforms/Views.h"
 
 #include "mlir/IR/Dominance.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
 
 namespace replayjit {
 #define GEN_PASS_DEF_FUSEFLUSHPASS
@@ -15,15 +17,32 @@ using namespace replayjit::replay;
 
 namespace {
 
-/// The kernel argument that a view looks through, or null.
-Value pointerOf(Value view) {
-  auto op = view.getDefiningOp<ViewOp>();
-  return op ? Value(op.getPtr()) : Value();
-}
-
 bool isSameAccess(LoadOp a, LoadOp b) {
   return a.getView() == b.getView() && a.getOffsets() == b.getOffsets() &&
          a.getMask() == b.getMask() && a.getType() == b.getType();
+}
+
+/// True unless the two look through different arguments, or at constant pieces
+/// of one view (or of two equal ones) that do not meet.
+bool mayTouch(StoreOp store, LoadOp load) {
+  Value stored = pointerOf(store.getView()), loaded = pointerOf(load.getView());
+  if (!stored || !loaded)
+    return true;
+  if (stored != loaded)
+    return false;
+  auto tile = dyn_cast<RankedTensorType>(store.getValue().getType());
+  if (store.getView() != load.getView() || !tile)
+    return true;
+  auto read = cast<RankedTensorType>(load.getType());
+  for (auto [dim, offsets] :
+       llvm::enumerate(llvm::zip(store.getOffsets(), load.getOffsets()))) {
+    auto a = constantOf(std::get<0>(offsets));
+    auto b = constantOf(std::get<1>(offsets));
+    if (a && b &&
+        (*a + tile.getDimSize(dim) <= *b || *b + read.getDimSize(dim) <= *a))
+      return false;
+  }
+  return true;
 }
 
 struct FuseFlushPass : replayjit::impl::FuseFlushPassBase<FuseFlushPass> {
@@ -57,28 +76,44 @@ struct FuseFlushPass : replayjit::impl::FuseFlushPassBase<FuseFlushPass> {
   }
 
   /// A load of the same tile that dominates `accesses[index]`, with no store
-  /// through that pointer in between.
+  /// to it in between.
   LoadOp findEarlier(ArrayRef<Operation *> accesses, size_t index,
                      DominanceInfo &dominance) {
     auto later = dyn_cast<LoadOp>(accesses[index]);
     if (!later || !isa<RankedTensorType>(later.getType()))
       return {};
-    Value pointer = pointerOf(later.getView());
     for (size_t i = index; i-- > 0;) {
       if (auto store = dyn_cast<StoreOp>(accesses[i])) {
-        Value stored = pointerOf(store.getView());
-        // A store in a sibling branch is not in between, but looking at it as
-        // if it were costs nothing here: the flush stores after it loads.
-        if (!pointer || !stored || stored == pointer)
+        // A store in a sibling branch is not in between; to see it as if it
+        // were only misses a fusion.
+        if (mayTouch(store, later))
           return {};
       } else if (auto earlier = cast<LoadOp>(accesses[i]);
                  isSameAccess(earlier, later) &&
                  dominance.properlyDominates(earlier.getOperation(),
                                              later.getOperation())) {
-        return earlier;
+        return isStoredInLoop(earlier, later) ? LoadOp() : earlier;
       }
     }
     return {};
+  }
+
+  /// True if a loop around `later`, but not `earlier`, stores what they read:
+  /// the next iteration would see it.
+  static bool isStoredInLoop(LoadOp earlier, LoadOp later) {
+    for (Operation *parent = later->getParentOp();
+         parent && !parent->isAncestor(earlier);
+         parent = parent->getParentOp()) {
+      if (!isa<LoopLikeOpInterface>(parent))
+        continue;
+      WalkResult result = parent->walk([&](StoreOp store) {
+        return mayTouch(store, later) ? WalkResult::interrupt()
+                                      : WalkResult::advance();
+      });
+      if (result.wasInterrupted())
+        return true;
+    }
+    return false;
   }
 };
 

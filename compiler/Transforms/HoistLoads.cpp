@@ -1,6 +1,7 @@
 //===- HoistLoads.cpp - Issue a block's loads before its arithmetic -------===//
 
 #include "compiler/Transforms/Passes.h"
+#include "compiler/Transforms/Views.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/SetVector.h"
@@ -16,11 +17,6 @@ using namespace replayjit::replay;
 
 namespace {
 
-Value pointerOf(Value view) {
-  auto op = view.getDefiningOp<ViewOp>();
-  return op ? Value(op.getPtr()) : Value();
-}
-
 int64_t elementsOf(LoadOp load) {
   auto type = dyn_cast<RankedTensorType>(load.getType());
   return type ? type.getNumElements() : 1;
@@ -35,14 +31,17 @@ struct HoistLoadsPass : replayjit::impl::HoistLoadsPassBase<HoistLoadsPass> {
 
   void hoist(Block &block) {
     SmallVector<LoadOp> loads;
-    llvm::SetVector<Value> stored; // Pointers written so far.
+    llvm::DenseSet<Operation *> movable; // Loads that may move.
+    llvm::SetVector<Value> stored;       // Pointers written so far.
     bool storesAnywhere = false;
     for (Operation &op : block) {
       if (auto load = dyn_cast<LoadOp>(op)) {
         Value pointer = pointerOf(load.getView());
         if (!storesAnywhere && pointer && !stored.contains(pointer) &&
-            canMove(load, block))
+            canMove(load, block, movable)) {
           loads.push_back(load);
+          movable.insert(load);
+        }
       }
       op.walk([&](StoreOp store) {
         Value pointer = pointerOf(store.getView());
@@ -57,12 +56,9 @@ struct HoistLoadsPass : replayjit::impl::HoistLoadsPassBase<HoistLoadsPass> {
       return elementsOf(a) < elementsOf(b);
     });
     Operation *last = nullptr;
-    int64_t registers = 0;
-    for (LoadOp load : loads) {
-      registers += registersOf(load);
-      if (registers <= maxRegisters)
-        moveWithOperands(load, block, last);
-    }
+    registers = 0;
+    for (LoadOp load : loads)
+      moveWithOperands(load, block, last);
   }
 
   /// Registers a thread needs to hold a tile that no two threads share.
@@ -75,31 +71,43 @@ struct HoistLoadsPass : replayjit::impl::HoistLoadsPassBase<HoistLoadsPass> {
     return llvm::divideCeil(words, 32 * getOperation().getNumWarps());
   }
 
-  /// True if what `op` needs inside `block` is free of side effects.
-  bool canMove(Operation *op, Block &block) {
+  /// True if what `op` needs inside `block` is pure, or a load that may move.
+  bool canMove(Operation *op, Block &block,
+               const llvm::DenseSet<Operation *> &movable) {
     return llvm::all_of(op->getOperands(), [&](Value operand) {
       Operation *def = operand.getDefiningOp();
-      return !def || def->getBlock() != &block ||
-             ((isPure(def) || isa<LoadOp>(def)) && def->getNumRegions() == 0 &&
-              canMove(def, block));
+      return !def || def->getBlock() != &block || movable.contains(def) ||
+             (isPure(def) && def->getNumRegions() == 0 &&
+              canMove(def, block, movable));
     });
   }
 
   /// Moves `op`, after what it needs, behind `last` (or to the block's start).
-  void moveWithOperands(Operation *op, Block &block, Operation *&last) {
-    if (!moved.insert(op).second)
-      return;
+  /// False if a load in the way would take more registers than allowed.
+  bool moveWithOperands(Operation *op, Block &block, Operation *&last) {
+    if (moved.contains(op))
+      return true;
+    if (auto load = dyn_cast<LoadOp>(op)) {
+      if (registers + registersOf(load) > maxRegisters)
+        return false;
+    }
     for (Value operand : op->getOperands())
       if (Operation *def = operand.getDefiningOp();
-          def && def->getBlock() == &block)
-        moveWithOperands(def, block, last);
+          def && def->getBlock() == &block &&
+          !moveWithOperands(def, block, last))
+        return false;
+    if (auto load = dyn_cast<LoadOp>(op))
+      registers += registersOf(load);
     if (last)
       op->moveAfter(last);
     else
       op->moveBefore(&block, block.begin());
     last = op;
+    moved.insert(op);
+    return true;
   }
 
+  int64_t registers = 0; ///< Of the loads moved in the current block.
   llvm::DenseSet<Operation *> moved;
 };
 

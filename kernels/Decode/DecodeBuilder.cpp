@@ -12,6 +12,8 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
+#include <numeric>
+
 using namespace mlir;
 using namespace replayjit;
 using namespace replayjit::replay;
@@ -55,7 +57,10 @@ public:
         rows(tuning.blockV), depth(nextPowerOfTwo(spec.ringDepth)),
         tiles((spec.headDimV + rows - 1) / rows),
         b(context, kernelName(spec, tuning), argumentsOf(spec), tuning.numWarps,
-          spec.numValueHeads * tiles) {}
+          spec.numValueHeads * tiles) {
+    if (tuning.maxRegisters)
+      b.limitRegisters(tuning.maxRegisters);
+  }
 
   OwningOpRef<ModuleOp> build() {
     locateBlock();
@@ -88,7 +93,7 @@ private:
 
   bool hasRing() const { return spec.ringDepth > 1; }
   /// Elements of a gate ring's row.
-  int64_t gatesPerRow() const { return spec.isKda ? spec.headDimK : 1; }
+  int64_t gatesPerRow() const { return gateWidth(spec); }
 
   void locateBlock() { locate(ProgramIdOp::create(b, Axis::X)); }
 
@@ -252,11 +257,15 @@ private:
   }
 
   Value readValue() {
-    Value column = b.addI(b.i32(2 * spec.numKeyHeads * spec.headDimK),
-                          b.mulI(at.head, b.i32(spec.headDimV)));
-    return b.loadTile(
-        valueView("mixedQkv", spec.actType, inRow("qkvStride", column)),
-        {rows});
+    // v follows q and k, so its alignment is also that of their size.
+    int64_t before = 2 * spec.numKeyHeads * spec.headDimK;
+    Value column =
+        b.addI(b.i32(before),
+               b.addI(b.mulI(at.head, b.i32(spec.headDimV)), at.firstV));
+    return b.loadTile(vectorView("mixedQkv", spec.actType,
+                                 inRow("qkvStride", column), at.vDim,
+                                 std::gcd<int64_t>(before, spec.headDimV)),
+                      {rows});
   }
 
   /// Checkpoint and ring, the ring's rows from the newest down.

@@ -156,6 +156,11 @@ Status validate(const DecodeSpec &spec, const DecodeTuning &tuning,
     return status;
   if (Status status = validateTuning(spec, tuning); !status)
     return status;
+  if (tuning.maxRegisters != 0 &&
+      (tuning.maxRegisters < 32 || tuning.maxRegisters > 255))
+    return Status::invalid(fmt::format(
+        "maxRegisters: {} is not allowed; it must be 0 or from 32 to 255",
+        tuning.maxRegisters));
   if (tuning.prefetchDistance < 0 || tuning.prefetchDistance > (1 << 20))
     return Status::invalid(fmt::format(
         "prefetchDistance: {} is not allowed; it must be from 0 to {}",
@@ -194,6 +199,7 @@ namespace {
 struct BlockChoice {
   int64_t heads; ///< On a GPU with 132 SMs.
   int blockV, numWarps;
+  int maxRegisters; ///< So that more blocks share a multiprocessor; K = 128.
 };
 } // namespace
 
@@ -202,11 +208,11 @@ constexpr int64_t anyNumber = std::numeric_limits<int64_t>::max();
 // GPU: smaller blocks shorten the way of one token. Whole heads load the ring,
 // q and k once. Half the state's bytes reach that point with fewer heads.
 constexpr BlockChoice fp32Blocks[] = {
-    {64, 32, 4}, {768, 64, 4}, {anyNumber, 128, 4}};
+    {64, 32, 4, 144}, {4096, 64, 4, 168}, {anyNumber, 128, 4, 0}};
 constexpr BlockChoice halfBlocks[] = {
-    {64, 32, 4}, {256, 64, 4}, {anyNumber, 128, 4}};
+    {64, 32, 4, 144}, {256, 64, 4, 168}, {anyNumber, 128, 4, 0}};
 // Where a thread holds less, more warps share the rows.
-constexpr BlockChoice smallThreadBlocks[] = {{anyNumber, 32, 8}};
+constexpr BlockChoice smallThreadBlocks[] = {{anyNumber, 32, 8, 0}};
 
 static BlockChoice chooseBlock(std::span<const BlockChoice> choices,
                                int64_t heads) {
@@ -258,6 +264,9 @@ DecodeTuning chooseTuning(const DecodeSpec &spec, int rows,
     tuning.numWarps /= 2;
   if (tuning.blockV * paddedK < 32) // only headDimK = 1
     tuning.blockV = 32;
+  // A thread that holds more than at K = 128, or KDA's gates, needs them all.
+  if (!spec.isKda && paddedK <= 128 && tuning.blockV == block.blockV)
+    tuning.maxRegisters = block.maxRegisters;
   return tuning;
 }
 
@@ -286,6 +295,8 @@ std::string kernelName(const DecodeSpec &spec, const DecodeTuning &tuning) {
   name += fmt::format("_al{}_bv{}_bk{}_w{}_fr{}", spec.alignment, tuning.blockV,
                       tuning.blockK, tuning.numWarps, tuning.flushRows);
   name += tuning.flushPrecision == FlushPrecision::Ieee ? "_ieee" : "_tf32x3";
+  if (tuning.maxRegisters)
+    name += fmt::format("_mr{}", tuning.maxRegisters);
   if (tuning.prefetchDistance)
     name += fmt::format("_pf{}", tuning.prefetchDistance);
   return name;

@@ -84,6 +84,7 @@ struct DecodeTuning {
   int numWarps = 4; ///< Warps per block: 1, 2, 4 or 8.
   int flushRows = 4; ///< Ring rows folded per step of a flush: 1, 2, 4 or 8.
   FlushPrecision flushPrecision = FlushPrecision::Ieee;
+  int maxRegisters = 0; ///< Caps a thread's registers, 32..255; 0: no cap.
   /// Each block asks for the checkpoint of the block so many places on, which
   /// then comes from the L2 cache; 0: not. Needs sm_90.
   int prefetchDistance = 0;

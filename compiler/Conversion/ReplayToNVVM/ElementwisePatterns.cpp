@@ -141,7 +141,10 @@ struct TransposePattern : ReplayPattern<TransposeOp> {
   matchAndRewrite(TransposeOp op, OneToNOpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     return pickRegisters(
-        op, adaptor.getValue(), [](Offset at) { return Offset{at[1], at[0]}; },
+        op, adaptor.getValue(),
+        [](Offset at) {
+          return Offset{at[1], at[0]};
+        },
         rewriter);
   }
 };
@@ -196,5 +199,6 @@ void replayjit::populateElementwisePatterns(Patterns &patterns,
   patterns.add<ElementwisePattern>(converter, patterns.getContext());
   patterns.add<ConstantPattern, SplatPattern, IotaPattern, ExpandPattern,
                BroadcastPattern, TransposePattern, SlicePattern,
-               ProgramIdPattern, NumProgramsPattern>(converter, patterns.getContext(), kernel);
+               ProgramIdPattern, NumProgramsPattern>(
+      converter, patterns.getContext(), kernel);
 }

@@ -88,8 +88,7 @@ Value expandLog1p(ScalarBuilder &b, Value u) {
   Value biased = b.isub(b.bits(b.add(u, b.f(1.0))), b.i(0x3F400000));
   Value exponent = arith::AndIOp::create(b, biased, b.i(0xFF800000));
   Value e = arith::SIToFPOp::create(
-      b, b.getF32Type(),
-      Value(arith::ShRSIOp::create(b, exponent, b.i(23))));
+      b, b.getF32Type(), Value(arith::ShRSIOp::create(b, exponent, b.i(23))));
   Value scale = b.fromBits(b.isub(b.i(0x3F800000), exponent)); // 2^-e
   Value m = b.fma(u, scale, b.sub(scale, b.f(1.0)));
   // log1p(m) = 2 atanh(t) = 2 t (1 + t^2/3 + t^4/5 + ..), t = m / (2 + m);
@@ -105,8 +104,8 @@ Value expandLog1p(ScalarBuilder &b, Value u) {
   log = b.fma(e, b.f(kLn2 - kLn2High), log);
   log = b.fma(e, b.f(kLn2High), log);
   // u = inf gives NaN above, and is its own logarithm.
-  Value infinite = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, u,
-                                         b.f(INFINITY));
+  Value infinite =
+      arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, u, b.f(INFINITY));
   return b.select(infinite, u, log);
 }
 
@@ -118,9 +117,8 @@ struct ExpandMathPass : replayjit::impl::ExpandMathPassBase<ExpandMathPass> {
         return;
       ScalarBuilder b(op->getLoc(), op);
       Value x = op->getOperand(0);
-      op->replaceAllUsesWith(
-          ValueRange{isa<math::ExpOp>(op) ? expandExp(b, x)
-                                          : expandLog1p(b, x)});
+      op->replaceAllUsesWith(ValueRange{
+          isa<math::ExpOp>(op) ? expandExp(b, x) : expandLog1p(b, x)});
       op->erase();
     });
   }

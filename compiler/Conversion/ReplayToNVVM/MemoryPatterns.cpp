@@ -7,24 +7,17 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Conversion/ReplayToNVVM/ThreadProgram.h"
+#include "compiler/Transforms/Views.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace replayjit;
 using namespace replayjit::replay;
 
 namespace {
-
-std::optional<int64_t> constantOf(Value value) {
-  APInt constant;
-  if (matchPattern(value, m_ConstantInt(&constant)))
-    return constant.getSExtValue();
-  return std::nullopt;
-}
 
 /// A view's run-time values, as the type converter orders them.
 struct LoweredView {
@@ -80,8 +73,7 @@ public:
       if (at[dim] == 0)
         continue;
       if (view.strides[dim])
-        dynamic = addTerm(dynamic,
-                          b.mul(view.strides[dim], b.i64(at[dim])));
+        dynamic = addTerm(dynamic, b.mul(view.strides[dim], b.i64(at[dim])));
       else
         constant += at[dim] * view.type.getStrides()[dim];
     }
@@ -156,15 +148,19 @@ private:
       return {};
     if (view.strides[dim])
       return b.mul(b.extend(coordinate), view.strides[dim]);
-    return b.extend(b.mul(coordinate, b.i32(view.type.getStrides()[dim])));
+    // Coordinates are below 2^10 or so, so that most products fit 32 bits.
+    int64_t stride = view.type.getStrides()[dim];
+    if (std::abs(stride) >= 1 << 20)
+      return b.mul(b.extend(coordinate), b.i64(stride));
+    return b.extend(b.mul(coordinate, b.i32(stride)));
   }
 
   Value inBounds(int dim, int64_t at) {
     Value &result = inside[{dim, at}];
     if (result)
       return result;
-    Value size = view.sizes[dim] ? view.sizes[dim]
-                                 : b.i32(view.type.getShape()[dim]);
+    Value size =
+        view.sizes[dim] ? view.sizes[dim] : b.i32(view.type.getShape()[dim]);
     Value coordinate =
         at == 0 ? coordinates[dim] : b.add(coordinates[dim], b.i32(at));
     // Unsigned: a negative coordinate is outside as well.
@@ -194,9 +190,9 @@ struct ViewPattern : ReplayPattern<ViewOp> {
   matchAndRewrite(ViewOp op, OneToNOpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     ThreadBuilder b(op.getLoc(), rewriter, kernel);
-    SmallVector<Value> values = {
-        b.addressOf(adaptor.getPtr()[0], adaptor.getOffset()[0],
-                    op.getType().getElementType())};
+    SmallVector<Value> values = {b.addressOf(adaptor.getPtr()[0],
+                                             adaptor.getOffset()[0],
+                                             op.getType().getElementType())};
     llvm::append_range(values, single(adaptor.getSizes()));
     llvm::append_range(values, single(adaptor.getStrides()));
     rewriter.replaceOpWithMultiple(op, {values});
@@ -263,16 +259,15 @@ struct PrefetchPattern : ReplayPattern<PrefetchOp> {
     int64_t rowBytes = elementBytes(view.type.getElementType());
     if (view.type.getRank() == 2)
       rowBytes *= view.type.getShape()[1];
-    Value rows = view.sizes[0] ? view.sizes[0]
-                               : b.i32(view.type.getShape()[0]);
+    Value rows = view.sizes[0] ? view.sizes[0] : b.i32(view.type.getShape()[0]);
     Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
                                           b.threadId(), b.i32(0));
     Value isAny = b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::sgt, rows,
                                                 b.i32(0));
     auto branch = scf::IfOp::create(b, b.both(isFirst, isAny));
     b.setInsertionPointToStart(branch.thenBlock());
-    NVVM::CpAsyncBulkPrefetchOp::create(
-        b, view.address, b.mul(rows, b.i32(rowBytes)), Value());
+    NVVM::CpAsyncBulkPrefetchOp::create(b, view.address,
+                                        b.mul(rows, b.i32(rowBytes)), Value());
     rewriter.eraseOp(op);
     return success();
   }

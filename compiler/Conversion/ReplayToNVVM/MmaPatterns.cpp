@@ -93,8 +93,8 @@ struct DotPattern : ReplayPattern<DotOp> {
       bool bf16 = op.getPrecision() == Precision::Bf16;
       Type half = bf16 ? Type(b.getBF16Type()) : Type(b.getF16Type());
       auto pair = [&](const Fragment &tile, int64_t r, int64_t c, int dim) {
-        return pack(b, tile.at(r, c), dim ? tile.at(r, c + 1) : tile.at(r + 1, c),
-                    half);
+        return pack(b, tile.at(r, c),
+                    dim ? tile.at(r, c + 1) : tile.at(r + 1, c), half);
       };
       forEachTile(layout, sums, [&](int64_t m, int64_t n, auto &c) {
         for (int64_t k = 0; k < depth; k += 16)
@@ -140,8 +140,7 @@ struct DotPattern : ReplayPattern<DotOp> {
         SmallVector<Value> low;
         for (auto [value, bits] : llvm::zip(values, high)) {
           Value rounded = arith::BitcastOp::create(b, b.getF32Type(), bits);
-          low.push_back(
-              toTf32(b, arith::SubFOp::create(b, value, rounded)));
+          low.push_back(toTf32(b, arith::SubFOp::create(b, value, rounded)));
         }
         return low;
       };

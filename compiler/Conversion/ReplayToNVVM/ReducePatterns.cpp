@@ -60,8 +60,7 @@ struct ReducePattern : ReplayPattern<ReduceOp> {
     SmallVector<Value> result;
     if (layout.registers.empty() || layout.rank() == 1) {
       for (Value sum : sums)
-        result.push_back(
-            arith::AddFOp::create(b, sum, b.shuffleXor(sum, bit)));
+        result.push_back(arith::AddFOp::create(b, sum, b.shuffleXor(sum, bit)));
       return result;
     }
     Value bits = arith::AndIOp::create(b, b.lane(), b.i32(bit));
@@ -69,12 +68,9 @@ struct ReducePattern : ReplayPattern<ReduceOp> {
         arith::CmpIOp::create(b, arith::CmpIPredicate::ne, bits, b.i32(0));
     // The lowest register bit goes first, as in LinearLayout::reduced.
     for (size_t reg = 0; reg < sums.size(); reg += 2) {
-      Value keep =
-          arith::SelectOp::create(b, high, sums[reg + 1], sums[reg]);
-      Value send =
-          arith::SelectOp::create(b, high, sums[reg], sums[reg + 1]);
-      result.push_back(
-          arith::AddFOp::create(b, keep, b.shuffleXor(send, bit)));
+      Value keep = arith::SelectOp::create(b, high, sums[reg + 1], sums[reg]);
+      Value send = arith::SelectOp::create(b, high, sums[reg], sums[reg + 1]);
+      result.push_back(arith::AddFOp::create(b, keep, b.shuffleXor(send, bit)));
     }
     layout.registers.erase(layout.registers.begin());
     return result;
@@ -194,8 +190,7 @@ struct ConvertLayoutPattern : ReplayPattern<ConvertLayoutOp> {
         auto [old, now] = pair;
         if (old == now)
           continue;
-        Value bits =
-            arith::AndIOp::create(b, number(), b.i32(1 << bit));
+        Value bits = arith::AndIOp::create(b, number(), b.i32(1 << bit));
         Value isSet =
             arith::CmpIOp::create(b, arith::CmpIPredicate::ne, bits, b.i32(0));
         LinearLayout next = from;

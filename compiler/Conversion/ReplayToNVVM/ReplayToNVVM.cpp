@@ -31,24 +31,26 @@ struct ThreadTypeConverter : TypeConverter {
     addConversion([](BufferType type) -> Type {
       return LLVM::LLVMPointerType::get(type.getContext(), kSharedSpace);
     });
-    addConversion([](RankedTensorType type, SmallVectorImpl<Type> &types)
-                      -> std::optional<LogicalResult> {
-      auto layout = LinearLayout::of(type);
-      if (!layout)
-        return failure();
-      types.assign(layout->numRegisters(), type.getElementType());
-      return success();
-    });
-    addConversion([](ViewType type, SmallVectorImpl<Type> &types)
-                      -> std::optional<LogicalResult> {
-      MLIRContext *context = type.getContext();
-      types.push_back(LLVM::LLVMPointerType::get(context, kGlobalSpace));
-      types.append(llvm::count_if(type.getShape(), ShapedType::isDynamic),
-                   IntegerType::get(context, 32));
-      types.append(llvm::count_if(type.getStrides(), ShapedType::isDynamic),
-                   IntegerType::get(context, 64));
-      return success();
-    });
+    addConversion(
+        [](RankedTensorType type,
+           SmallVectorImpl<Type> &types) -> std::optional<LogicalResult> {
+          auto layout = LinearLayout::of(type);
+          if (!layout)
+            return failure();
+          types.assign(layout->numRegisters(), type.getElementType());
+          return success();
+        });
+    addConversion(
+        [](ViewType type,
+           SmallVectorImpl<Type> &types) -> std::optional<LogicalResult> {
+          MLIRContext *context = type.getContext();
+          types.push_back(LLVM::LLVMPointerType::get(context, kGlobalSpace));
+          types.append(llvm::count_if(type.getShape(), ShapedType::isDynamic),
+                       IntegerType::get(context, 32));
+          types.append(llvm::count_if(type.getStrides(), ShapedType::isDynamic),
+                       IntegerType::get(context, 64));
+          return success();
+        });
     auto cast = [](OpBuilder &builder, Type type, ValueRange inputs,
                    Location loc) -> Value {
       return UnrealizedConversionCastOp::create(builder, loc, type, inputs)
@@ -69,16 +71,17 @@ struct KernelPattern : ReplayPattern<KernelOp> {
                                                         signature)))
       return failure();
     MLIRContext *context = op.getContext();
-    auto type =
-        LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context),
-                                    signature.getConvertedTypes());
-    auto function = LLVM::LLVMFuncOp::create(rewriter, op.getLoc(),
-                                             op.getSymName(), type);
+    auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context),
+                                            signature.getConvertedTypes());
+    auto function =
+        LLVM::LLVMFuncOp::create(rewriter, op.getLoc(), op.getSymName(), type);
     int threads = 32 * (kernel.numWarps + (kernel.hasRoles ? 1 : 0));
     function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(),
                       rewriter.getUnitAttr());
     function->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
                       rewriter.getDenseI32ArrayAttr({threads}));
+    if (Attribute cap = op->getAttr(kMaxRegisters))
+      function->setAttr(NVVM::NVVMDialect::getMaxnregAttrName(), cap);
     function->setAttr(kThreads, rewriter.getI32IntegerAttr(threads));
     function->setAttr(kBlocksPerRow,
                       rewriter.getI32IntegerAttr(op.getBlocksPerRow()));
@@ -136,6 +139,14 @@ LogicalResult checkPreconditions(KernelOp kernel) {
           !LinearLayout::of(value.getType()))
         return op->emitOpError("has a tile without a layout; run "
                                "replay-assign-layouts first");
+    if (isa<math::MathDialect>(op->getDialect()) &&
+        !isa<math::ExpOp, math::Log1pOp, math::FmaOp, math::SqrtOp,
+             math::AbsFOp>(op))
+      return op->emitOpError("has no lowering; exp, log1p, fma, sqrt and absf "
+                             "have one");
+    if (isa<math::ExpOp, math::Log1pOp>(op) &&
+        !getElementTypeOrSelf(op->getResult(0)).isF32())
+      return op->emitOpError("is lowered for f32 only");
     if (auto slice = dyn_cast<SliceOp>(op))
       if (!matchPattern(slice.getOffset(), m_Constant()))
         return op->emitOpError("needs a constant offset to be lowered; unroll "
@@ -224,8 +235,9 @@ struct ConvertReplayToNVVMPass
                                       config)))
       return failure();
     auto function = module.lookupSymbol<LLVM::LLVMFuncOp>(name);
-    function->setAttr(kSharedBytes, OpBuilder(&getContext())
-                                        .getI32IntegerAttr(context.sharedBytes));
+    function->setAttr(
+        kSharedBytes,
+        OpBuilder(&getContext()).getI32IntegerAttr(context.sharedBytes));
     return success();
   }
 };

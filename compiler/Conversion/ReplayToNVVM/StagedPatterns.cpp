@@ -1,9 +1,9 @@
 //===- StagedPatterns.cpp - Shared buffers and roles ----------------------===//
 //
 // A buffer is its stages one after another, then one mbarrier a stage that says
-// "full" (one arrival, and the bytes of its copy) and one that says "empty" (one
-// arrival a consumer warp). Item i uses stage i mod stages in round i / stages;
-// a round's parity is what its waits ask for.
+// "full" (one arrival, and the bytes of its copy) and one that says "empty"
+// (one arrival a consumer thread). Item i uses stage i mod stages in round i /
+// stages; a round's parity is what its waits ask for.
 //
 //===----------------------------------------------------------------------===//
 
@@ -62,8 +62,7 @@ struct AllocPattern : ReplayPattern<AllocOp> {
     BufferType type = op.getType();
     int64_t stages = type.getStages(), bytes = Stage::stageBytes(type);
     kernel.sharedBytes = llvm::alignTo(kernel.sharedBytes, 128);
-    Value base =
-        b.sharedAddress(kernel.reserveShared(stages * (bytes + 16)));
+    Value base = b.sharedAddress(kernel.reserveShared(stages * (bytes + 16)));
     auto first = scf::IfOp::create(b, isFirst(b, b.threadId()));
     {
       OpBuilder::InsertionGuard guard(b);
@@ -71,7 +70,7 @@ struct AllocPattern : ReplayPattern<AllocOp> {
       for (int64_t i = 0; i < 2 * stages; ++i)
         NVVM::MBarrierInitOp::create(
             b, b.addressOf(base, stages * bytes + 8 * i, b.getI8Type()),
-            b.i32(i < stages ? 1 : kernel.numWarps), Value());
+            b.i32(i < stages ? 1 : 32 * kernel.numWarps), Value());
     }
     NVVM::FenceMbarrierInitOp::create(b);
     NVVM::BarrierOp::create(b); // Both roles.
@@ -86,8 +85,8 @@ struct RolesPattern : ReplayPattern<RolesOp> {
   matchAndRewrite(RolesOp op, OneToNOpAdaptor,
                   ConversionPatternRewriter &rewriter) const override {
     ThreadBuilder b(op.getLoc(), rewriter, kernel);
-    Value isProducer = arith::CmpIOp::create(
-        b, arith::CmpIPredicate::eq, b.warp(), b.i32(kernel.numWarps));
+    Value isProducer = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
+                                             b.warp(), b.i32(kernel.numWarps));
     auto branch = scf::IfOp::create(b, isProducer, /*withElseRegion=*/true);
     rewriter.inlineBlockBefore(&op.getProducer().front(),
                                branch.thenBlock()->getTerminator());
@@ -122,9 +121,8 @@ struct AsyncCopyPattern : ReplayPattern<AsyncCopyOp> {
     Value source = adaptor.getView()[0];
     for (auto [offset, stride] :
          llvm::zip(adaptor.getOffsets(), view.getStrides()))
-      source = b.addressOf(
-          source, b.mul(b.extend(offset[0]), b.i64(stride)),
-          view.getElementType());
+      source = b.addressOf(source, b.mul(b.extend(offset[0]), b.i64(stride)),
+                           view.getElementType());
     // One copy if the rows are adjacent, else one a row.
     if (rows == 1 || view.getStrides()[0] == columns) {
       rowBytes *= rows;
@@ -183,9 +181,7 @@ struct ReleasePattern : ReplayPattern<ReleaseOp> {
     ThreadBuilder b(op.getLoc(), rewriter, kernel);
     Stage stage(b, op.getBuffer().getType(), adaptor.getBuffer()[0],
                 adaptor.getItem()[0]);
-    NVVM::SyncWarpOp::create(b, b.i32(-1)); // The whole warp has read.
-    auto first = scf::IfOp::create(b, isFirst(b, b.lane()));
-    b.setInsertionPointToStart(first.thenBlock());
+    // Each thread for itself, so that its own reads are ordered before.
     NVVM::MBarrierArriveOp::create(b, b.getI64Type(), stage.empty);
     rewriter.eraseOp(op);
     return success();

@@ -127,6 +127,8 @@ Value ThreadBuilder::addressOf(Value base, Value elements, Type elementType) {
 Value ThreadBuilder::addressOf(Value base, int64_t elements, Type elementType) {
   if (elements == 0)
     return base;
+  if (elements != (int32_t)elements)
+    return addressOf(base, i64(elements), elementType);
   return LLVM::GEPOp::create(*this, base.getType(), elementType, base,
                              ArrayRef<LLVM::GEPArg>{(int32_t)elements});
 }
