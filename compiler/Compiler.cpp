@@ -107,9 +107,7 @@ public:
     if (!status || options.last == Stage::Tiles)
       return status;
     status = run("thread program", "thread.mlir", buildThreadPipeline);
-    if (status)
-      readLaunch();
-    return status;
+    return status ? readLaunch() : status;
   }
 
   Result<std::unique_ptr<llvm::Module>> translate(llvm::LLVMContext &llvm) {
@@ -207,7 +205,7 @@ private:
   }
 
   /// Signature and launch configuration, from the thread program.
-  void readLaunch() {
+  Status readLaunch() {
     auto function = module->lookupSymbol<LLVM::LLVMFuncOp>(kernel.name);
     auto integer = [&](StringRef name) {
       return (uint32_t)function->getAttrOfType<IntegerAttr>(name).getInt();
@@ -218,22 +216,34 @@ private:
     KernelSignature &signature = kernel.signature;
     uint32_t largest = 1;
     for (auto [type, name] : llvm::zip(function.getArgumentTypes(), names)) {
-      KernelParam param;
-      param.name = cast<StringAttr>(name).str();
-      uint32_t size = 8;
+      using Kind = KernelParam::Kind;
+      KernelParam param{cast<StringAttr>(name).str(), Kind::Pointer, 0};
       if (type.isInteger(64))
-        param.kind = KernelParam::Kind::I64;
-      else if (!isa<LLVM::LLVMPointerType>(type)) {
-        size = 4;
-        param.kind =
-            type.isF32() ? KernelParam::Kind::F32 : KernelParam::Kind::I32;
-      }
+        param.kind = Kind::I64;
+      else if (type.isInteger(32))
+        param.kind = Kind::I32;
+      else if (type.isF32())
+        param.kind = Kind::F32;
+      else if (!isa<LLVM::LLVMPointerType>(type))
+        return Status::invalid(
+            fmt::format("argument: '{}' of {} is {}; allowed are pointers, "
+                        "i32, i64 and f32",
+                        param.name, kernel.name, typeName(type)));
+      uint32_t size =
+          param.kind == Kind::I32 || param.kind == Kind::F32 ? 4 : 8;
       param.offset = llvm::alignTo(signature.bytes, size);
       signature.bytes = param.offset + size;
       largest = std::max(largest, size);
       signature.params.push_back(std::move(param));
     }
     signature.bytes = llvm::alignTo(signature.bytes, largest);
+    return Status::ok();
+  }
+
+  static std::string typeName(Type type) {
+    std::string text;
+    llvm::raw_string_ostream(text) << type;
+    return text;
   }
 };
 

@@ -47,9 +47,8 @@ def Replay_KernelOp : Replay_Op<"kernel", [
     blocks per batch row of the one-dimensional launch grid.
 
     Constraints: (K1) `num_warps` is a power of two from 1 to 32; (K2) the body
-    is one block that ends in `replay.return`; (K3) arguments are pointers,
-    i32, i64 or f32. A `replay.max_registers` attribute caps the registers of a
-    thread.
+    is one block that ends in `replay.return`; (K3) arguments are pointers or
+    scalars. A `replay.max_registers` attribute caps the registers of a thread.
 
     ```mlir
     replay.kernel @copy(%src: !replay.ptr<f32>) num_warps(4) blocks_per_row(1) {

@@ -34,10 +34,9 @@ LogicalResult KernelOp::verify() {
     return emitOpError(
         "body must be one block that ends in replay.return (K2)");
   for (Type type : getArgumentTypes())
-    if (!isa<PtrType>(type) && !type.isInteger(32) && !type.isInteger(64) &&
-        !type.isF32())
+    if (!isa<PtrType>(type) && !type.isSignlessIntOrFloat())
       return emitOpError() << "argument type " << type
-                           << " must be a pointer, i32, i64 or f32 (K3)";
+                           << " must be a pointer or a scalar (K3)";
   return success();
 }
 

@@ -145,9 +145,9 @@ replay.kernel @unknown_columns(%p: !replay.ptr<f32>, %n: i64, %m: i32) num_warps
 replay.kernel @strides(%p: !replay.ptr<f32>, %n: i64) num_warps(1) blocks_per_row(1) {
   %c0 = arith.constant 0 : i32
   %v = replay.view %p offset %n : !replay.ptr<f32> -> !replay.view<32x4xf32, strides [1, 32], align 16>
-  %w = replay.view %p offset %n : !replay.ptr<f32> -> !replay.view<32x4xf32, strides [-1, 32], align 16>
+  %w = replay.view %p offset %n : !replay.ptr<f32> -> !replay.view<32x4xf32, strides [-1, 32]>
   %t = replay.load %v[%c0, %c0] : !replay.view<32x4xf32, strides [1, 32], align 16> -> tensor<32x4xf32, #columns>
-  %u = replay.load %w[%c0, %c0] : !replay.view<32x4xf32, strides [-1, 32], align 16> -> tensor<32x4xf32, #columns>
+  %u = replay.load %w[%c0, %c0] : !replay.view<32x4xf32, strides [-1, 32]> -> tensor<32x4xf32, #columns>
   %s = arith.addf %t, %u : tensor<32x4xf32, #columns>
   replay.store %s, %v[%c0, %c0] : tensor<32x4xf32, #columns>, !replay.view<32x4xf32, strides [1, 32], align 16>
   replay.return

@@ -12,6 +12,7 @@
 // CHECK-SAME: replay.threads = 96 : i32
 // CHECK-DAG: %[[ONE:.*]] = arith.constant 1 : i32
 // CHECK-DAG: %[[WARPS:.*]] = arith.constant 2 : i32
+// CHECK-DAG: %[[THREADS:.*]] = arith.constant 64 : i32
 // CHECK-DAG: %[[BYTES:.*]] = arith.constant 1024 : i32
 // CHECK: %[[BASE:.*]] = llvm.mlir.addressof @global_smem
 // CHECK: scf.if
@@ -20,9 +21,9 @@
 // CHECK:   %[[FULL1:.*]] = llvm.getelementptr %[[BASE]][2056]
 // CHECK:   nvvm.mbarrier.init %[[FULL1]], %[[ONE]]
 // CHECK:   %[[EMPTY0:.*]] = llvm.getelementptr %[[BASE]][2064]
-// CHECK:   nvvm.mbarrier.init %[[EMPTY0]], %[[WARPS]]
+// CHECK:   nvvm.mbarrier.init %[[EMPTY0]], %[[THREADS]]
 // CHECK:   %[[EMPTY1:.*]] = llvm.getelementptr %[[BASE]][2072]
-// CHECK:   nvvm.mbarrier.init %[[EMPTY1]], %[[WARPS]]
+// CHECK:   nvvm.mbarrier.init %[[EMPTY1]], %[[THREADS]]
 // CHECK: }
 // CHECK: nvvm.fence.mbarrier.init
 // Both roles meet once.
@@ -37,15 +38,13 @@
 // CHECK:     nvvm.mbarrier.arrive.expect_tx %[[FULL:.*]], %[[BYTES]]
 // CHECK:     nvvm.cp.async.bulk.shared.cluster.global {{.*}}, %[[FULL]], %[[BYTES]]
 // CHECK-NOT: nvvm.cp.async.bulk
-// The consumers wait for it to be full, read 16 bytes a thread, and the first
-// lane of each warp says that the warp has read.
+// The consumers wait for it to be full, read 16 bytes a thread, and each thread
+// says that it has read.
 // CHECK: } else {
 // CHECK:   nvvm.mbarrier.try_wait.parity
 // CHECK:   replay.ld %{{.*}} : !llvm.ptr<3> -> f32, f32, f32, f32
-// CHECK:   nvvm.bar.warp.sync
-// CHECK:   scf.if
-// CHECK:     nvvm.mbarrier.arrive
-// CHECK:   }
+// CHECK-NOT: scf.if
+// CHECK:   nvvm.mbarrier.arrive
 // CHECK:   replay.st
 // CHECK: }
 // CHECK: llvm.return

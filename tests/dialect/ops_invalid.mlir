@@ -298,18 +298,18 @@ replay.kernel @prefetch_strided() num_warps(1) blocks_per_row(1) {
 // -----
 
 replay.kernel @prefetch_backwards() num_warps(1) blocks_per_row(1) {
-  %v = builtin.unrealized_conversion_cast to !replay.view<16xf32, strides [-1], align 16>
+  %v = builtin.unrealized_conversion_cast to !replay.view<16xf32, strides [-4], align 16>
   // expected-error @+1 {{needs adjacent elements, and rows and alignment that are multiples of 16 bytes (U1)}}
-  replay.prefetch %v : !replay.view<16xf32, strides [-1], align 16>
+  replay.prefetch %v : !replay.view<16xf32, strides [-4], align 16>
   replay.return
 }
 
 // -----
 
 replay.kernel @prefetch_short_rows() num_warps(1) blocks_per_row(1) {
-  %v = builtin.unrealized_conversion_cast to !replay.view<?x2xf32, strides [2, 1], align 16>
+  %v = builtin.unrealized_conversion_cast to !replay.view<?x2xf32, strides [2, 1], align 8>
   // expected-error @+1 {{needs adjacent elements, and rows and alignment that are multiples of 16 bytes (U1)}}
-  replay.prefetch %v : !replay.view<?x2xf32, strides [2, 1], align 16>
+  replay.prefetch %v : !replay.view<?x2xf32, strides [2, 1], align 8>
   replay.return
 }
 
@@ -747,5 +747,15 @@ replay.kernel @st_too_wide(%x: f32) num_warps(1) blocks_per_row(1) {
   // expected-error @+1 {{moves 8 values of 32 bytes; allowed are values of one type with 2, 4, 8 or 16 bytes (H2)}}
   replay.st %x, %x, %x, %x, %x, %x, %x, %x to %p
       : !llvm.ptr<1>, f32, f32, f32, f32, f32, f32, f32, f32
+  replay.return
+}
+
+// -----
+
+replay.kernel @slice_between_pieces() num_warps(1) blocks_per_row(1) {
+  %c3 = arith.constant 3 : i32
+  %x = builtin.unrealized_conversion_cast to tensor<64xf32>
+  // expected-error @+1 {{cannot cut 'tensor<32xf32>' out of 'tensor<64xf32>' at offset 3 (Z2)}}
+  %p = replay.slice %x[%c3] : tensor<64xf32> -> tensor<32xf32>
   replay.return
 }

@@ -87,3 +87,11 @@ replay.kernel @buffer_tiles() num_warps(1) blocks_per_row(1) {
   %0 = builtin.unrealized_conversion_cast to !replay.buffer<2 x 24x16xf32>
   replay.return
 }
+
+// -----
+
+replay.kernel @view_alignment_of_rows() num_warps(1) blocks_per_row(1) {
+  // expected-error @+1 {{view alignment 16 does not divide the 404 bytes of a stride (V5)}}
+  %0 = builtin.unrealized_conversion_cast to !replay.view<4x101xf32, strides [101, 1], align 16>
+  replay.return
+}
