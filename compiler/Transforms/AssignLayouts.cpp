@@ -60,6 +60,22 @@ LinearLayout squeezed(LinearLayout layout, BroadcastOp op) {
   return layout;
 }
 
+/// The operand of a sum over `rows` rows whose result is laid out so: lanes
+/// that hold the same result share the rows, the rest lies in registers.
+LinearLayout sumOperand(const LinearLayout &result, int64_t rows) {
+  LinearLayout layout = result.expand(0);
+  layout.shape[0] = rows;
+  int32_t move = 1;
+  for (Basis &lane : layout.lanes)
+    if (lane.move == 0 && move < rows) {
+      lane = {0, move};
+      move *= 2;
+    }
+  for (; move < rows; move *= 2)
+    layout.registers.push_back({0, move});
+  return layout;
+}
+
 LinearLayout transposed(LinearLayout layout) {
   std::swap(layout.shape[0], layout.shape[1]);
   for (auto *bases : {&layout.registers, &layout.lanes, &layout.warps})
@@ -108,11 +124,12 @@ private:
   llvm::MapVector<Value, LinearLayout> known;
   SmallVector<Value> reserved;
 
-  /// Rules in the order in which they may decide. A tile takes the layout of
-  /// its operands and users (Flow). A vector repeated along new rows spreads
-  /// them over idle lanes (SpreadRows), so that a contraction with it uses all
-  /// lanes. A sum over rows keeps them in registers (Sum), so that it needs no
-  /// exchange. Last, new columns are spread (SpreadColumns).
+  /// Rules in the order in which they may decide. A tile takes the layout of its
+  /// operands and users (Flow). A vector repeated along new rows spreads them
+  /// over idle lanes (SpreadRows), so that a contraction with it uses all lanes.
+  /// A sum over rows keeps them in registers, or in lanes that would else hold
+  /// the same (Sum), so that it needs no exchange but theirs. Last, new columns
+  /// are spread (SpreadColumns).
   enum Rule { Flow, SpreadRows, Sum, SpreadColumns, NumRules };
   SmallVector<Operation *> worklists[NumRules];
 
@@ -261,9 +278,7 @@ private:
       if (type.getRank() == 2 && reduce.getAxis() == 0)
         from(
             reduce.getResult(),
-            [&](LinearLayout l) {
-              return l.expand(0).widenInRegisters(0, type.getDimSize(0));
-            },
+            [&](LinearLayout l) { return sumOperand(l, type.getDimSize(0)); },
             reduce.getValue());
     }
     if (auto broadcast = dyn_cast<BroadcastOp>(op); broadcast && rule != Sum) {

@@ -85,10 +85,10 @@ TEST_CASE("the tuning follows the batch", "[spec]") {
   CHECK(choose(spec, 1).blockV == 32);
   CHECK(choose(spec, 2).blockV == 32); // 64 heads
   CHECK(choose(spec, 3).blockV == 64);
-  CHECK(choose(spec, 24).blockV == 64); // 768 heads
-  CHECK(choose(spec, 25).blockV == 128);
+  CHECK(choose(spec, 128).blockV == 64); // 4096 heads
+  CHECK(choose(spec, 129).blockV == 128);
   CHECK(choose(spec, 0).blockV == 128);
-  CHECK(choose(spec, 16, 64).blockV == 128); // a smaller GPU
+  CHECK(choose(spec, 128, 64).blockV == 128); // a smaller GPU
   CHECK(choose(spec, 0).blockK == 128);
   for (int rows : {0, 1, 16})
     CHECK(choose(spec, rows).numWarps == 4);
