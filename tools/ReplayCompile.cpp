@@ -96,13 +96,10 @@ void Options::addTo(CLI::App &app) {
       ->check(oneOf({"any", "nvjitlink", "ptxas"}))
       ->group(group);
   kernel.addTo(app);
-  CLI::Option *file =
-      app.add_option("--mlir", program,
-                     "Compile the replay.kernel written in this file; of the "
-                     "kernel's flags only --readout counts")
-          ->group("Kernel");
-  for (CLI::Option *other : kernel.facts())
-    file->excludes(other);
+  app.add_option("--mlir", program,
+                 "Compile the replay.kernel written in this file; of the "
+                 "kernel's flags only --readout counts")
+      ->group("Kernel");
 }
 
 const Artifact *Options::artifact() const {
@@ -342,6 +339,12 @@ int replayjit::replayCompile(int argc, char **argv) {
   options.addTo(app);
   if (std::optional<int> status = parse(app, argc, argv))
     return *status;
+  if (!options.program.empty())
+    for (const CLI::Option *fact : options.kernel.facts())
+      if (fact->count())
+        return fail(fact->get_name() + ": not allowed with --mlir, whose file "
+                                       "says what is computed",
+                    exitUsage);
   if (options.timing < 0)
     return fail("timing: a negative count is not allowed", exitUsage);
   Status status = Run(options)();
