@@ -110,6 +110,15 @@ public:
     return status ? readLaunch() : status;
   }
 
+  Status checkSharedMemory() {
+    if (kernel.launch.sharedBytes <= (uint32_t)kernel.target.maxSharedBytes)
+      return Status::ok();
+    return Status::invalid(fmt::format(
+        "shared memory: {} needs {} bytes a block; {} allows at most {}",
+        kernel.name, kernel.launch.sharedBytes, kernel.target.chip,
+        kernel.target.maxSharedBytes));
+  }
+
   Result<std::unique_ptr<llvm::Module>> translate(llvm::LLVMContext &llvm) {
     auto result = translateToLLVM(*module, llvm);
     if (!result)
@@ -142,8 +151,7 @@ public:
     auto cubin =
         assembleCubin(kernel.ptx, kernel.target, kernel.name, options.assemble);
     if (!cubin)
-      return Status::error(cubin.status().code, kernel.name + ", assemble: " +
-                                                    cubin.status().message);
+      return cubin.status(); // It names the kernel.
     kernel.cubin = std::move(cubin->cubin);
     kernel.assembler = std::move(cubin->assembler);
     kernel.assemblerLog = std::move(cubin->log);
@@ -260,12 +268,9 @@ Result<CompiledKernel> Compiler::compile(const Builder &build,
       status = compilation.toThreadProgram();
     if (!status || options.last <= Stage::ThreadProgram)
       return status;
-    if (compilation.kernel.launch.sharedBytes > (uint32_t)target.maxSharedBytes)
-      return Status::invalid(fmt::format(
-          "shared memory: {} needs {} bytes a block; {} allows at most {}",
-          compilation.kernel.name, compilation.kernel.launch.sharedBytes,
-          target.chip, target.maxSharedBytes));
-    status = compilation.run("NVVM", "nvvm.mlir", buildGPUPipeline);
+    status = compilation.checkSharedMemory();
+    if (status)
+      status = compilation.run("NVVM", "nvvm.mlir", buildGPUPipeline);
     if (!status || options.last == Stage::LLVMDialect)
       return status;
     auto module = compilation.translate(llvm);
@@ -288,6 +293,8 @@ Result<CompiledKernel> Compiler::compileForHost(const Builder &build,
   Status status = compilation.build(build);
   if (status)
     status = compilation.toThreadProgram();
+  if (status)
+    status = compilation.checkSharedMemory();
   if (status)
     status = compilation.run("host", "host.mlir", buildHostPipeline);
   if (status)

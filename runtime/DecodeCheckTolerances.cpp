@@ -61,6 +61,11 @@ Tolerances tolerancesFor(const DecodeSpec &spec, const DecodeTuning &tuning) {
   bounds.out =
       arithmetic + flush +
       std::hypot(roundingError(spec.outType), 0.75 * stored, 0.75 * operands);
+  // Heads as large as real ones average the roundings: 1.7e-3 was measured on
+  // an H200, and 2e-3 is what users are promised.
+  if (spec.headDimK >= 128 && spec.headDimV >= 128 && stored == 0 && dot == 0 &&
+      spec.outType == DataType::BF16)
+    bounds.out = 2e-3;
   bounds.ring =
       arithmetic + flush + std::hypot(ring, 0.25 * stored, 0.25 * operands);
   bounds.gate = 3e-7; // never stored in 16 bits: fp32 exp, log1p and product

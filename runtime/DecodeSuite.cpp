@@ -182,6 +182,24 @@ static constexpr Variation outputOnlyTiles[] = {
     {"tiles-32-16-w2-f2", [](P &) {}, {32, 16, 2, 2}},
     {"tiles-128-128-w4-f4", withLargeHeads, {128, 128, 4, 4}},
     {"tiles-64-128-w8-f4", withLargeHeads, {64, 128, 8, 4}},
+    // Sizes at the ends, warps that share rows, blocks larger than a head.
+    {"k1-v1-l2-r3", [](P &p) { setSizes(p.spec, 1, 3, 1, 1, 2); }},
+    {"k9-v64-l3", [](P &p) { setSizes(p.spec, 1, 2, 9, 64, 3); }},
+    {"k8-v16-w8",
+     [](P &p) { setSizes(p.spec, 1, 1, 8, 16, 4); },
+     {256, 8, 8, 4}},
+    {"k16-v256-l64",
+     [](P &p) { setSizes(p.spec, 1, 1, 16, 256, 64); },
+     {16, 16, 8, 4}},
+    {"k256-v256-l33",
+     [](P &p) { setSizes(p.spec, 1, 1, 256, 256, 33); },
+     {64, 256, 8, 4}},
+    {"k100-v60-l33-unaligned",
+     [](P &p) {
+       setSizes(p.spec, 1, 1, 100, 60, 33);
+       setUnaligned(p);
+     },
+     {32, 32, 1, 4}},
     {"tf32x3", [](P &) {}, {32, 64, 4, 4, Tf32x3}},
     {"tf32x3-f1", [](P &) {}, {16, 64, 2, 1, Tf32x3}},
     {"tf32x3-f8-bf16",

@@ -1,8 +1,8 @@
 //===- row_products.cpp - The staged kernel on a GPU ----------------------===//
 //
-// row_products CUBIN THREADS SHARED_BYTES: loads a cubin of
-// tests/kernels/row_products.mlir that replay-compile made, streams tiles
-// through it and compares with fp64. Needs nothing but a driver.
+// row_products FILE THREADS SHARED_BYTES: loads a cubin, or PTX for the driver
+// to link, of tests/kernels/row_products.mlir that replay-compile made, streams
+// tiles through it and compares with fp64. Needs nothing but a driver.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,13 +17,18 @@ using namespace replayjit;
 
 int main(int argc, char **argv) {
   if (argc != 4) {
-    std::fprintf(stderr, "usage: row_products CUBIN THREADS SHARED_BYTES\n");
+    std::fprintf(stderr, "usage: row_products FILE THREADS SHARED_BYTES\n");
     return 2;
   }
   CompiledKernel kernel;
   kernel.name = "row_products";
   std::ifstream file(argv[1], std::ios::binary);
-  kernel.cubin.assign(std::istreambuf_iterator<char>(file), {});
+  std::string code(std::istreambuf_iterator<char>(file), {});
+  if (code.starts_with("\x7f"
+                       "ELF"))
+    kernel.cubin.assign(code.begin(), code.end());
+  else
+    kernel.ptx = code;
   kernel.launch = {1, (uint32_t)std::atoi(argv[2]),
                    (uint32_t)std::atoi(argv[3])};
   using Kind = KernelParam::Kind;

@@ -235,6 +235,10 @@ struct ConvertReplayToNVVMPass
                                       config)))
       return failure();
     auto function = module.lookupSymbol<LLVM::LLVMFuncOp>(name);
+    if (context.sharedBytes > std::numeric_limits<int32_t>::max())
+      return function.emitError() << "needs " << context.sharedBytes
+                                  << " bytes of shared memory a block, more "
+                                     "than any target has";
     function->setAttr(
         kSharedBytes,
         OpBuilder(&getContext()).getI32IntegerAttr(context.sharedBytes));
