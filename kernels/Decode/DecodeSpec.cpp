@@ -200,6 +200,7 @@ struct BlockChoice {
   int64_t heads; ///< On a GPU with 132 SMs.
   int blockV, numWarps;
   int maxRegisters; ///< So that more blocks share a multiprocessor; K = 128.
+  int flushRows;    ///< Fewer are less code to fetch, more are fewer trips.
 };
 } // namespace
 
@@ -208,11 +209,11 @@ constexpr int64_t anyNumber = std::numeric_limits<int64_t>::max();
 // GPU: smaller blocks shorten the way of one token. Whole heads load the ring,
 // q and k once. Half the state's bytes reach that point with fewer heads.
 constexpr BlockChoice fp32Blocks[] = {
-    {64, 32, 4, 144}, {4096, 64, 4, 168}, {anyNumber, 128, 4, 0}};
+    {64, 32, 4, 144, 2}, {4096, 64, 4, 168, 2}, {anyNumber, 128, 4, 0, 4}};
 constexpr BlockChoice halfBlocks[] = {
-    {64, 32, 4, 144}, {256, 64, 4, 168}, {anyNumber, 128, 4, 0}};
+    {64, 32, 4, 144, 2}, {256, 64, 4, 168, 2}, {anyNumber, 128, 4, 0, 4}};
 // Where a thread holds less, more warps share the rows.
-constexpr BlockChoice smallThreadBlocks[] = {{anyNumber, 32, 8, 0}};
+constexpr BlockChoice smallThreadBlocks[] = {{anyNumber, 32, 8, 0, 4}};
 
 static BlockChoice chooseBlock(std::span<const BlockChoice> choices,
                                int64_t heads) {
@@ -252,6 +253,7 @@ DecodeTuning chooseTuning(const DecodeSpec &spec, int rows,
   else if (spec.stateType != DataType::F32)
     blocks = halfBlocks;
   BlockChoice block = chooseBlock(blocks, heads);
+  tuning.flushRows = std::min(block.flushRows, tuning.flushRows);
   tuning.blockV = std::min(block.blockV, paddedV);
   tuning.numWarps = block.numWarps;
   // The whole K of a row stays in registers, so that a flush need not read the
