@@ -151,7 +151,7 @@ DecodeArgs Session::arguments(bool onDevice) {
     return onDevice ? mirror.device + mirror.leadBytes() : mirror.hostAddress();
   };
   DecodeArgs args;
-  args.mixedQkv = address(mixedQkv);
+  args.q = address(mixedQkv);
   args.a = address(a);
   args.b = address(b);
   args.aLog = address(aLog);
@@ -164,11 +164,11 @@ DecodeArgs Session::arguments(bool onDevice) {
   args.stateIndices = address(stateIndices);
   args.writePos = address(writePos);
   args.forceFlush = spec.hasForceFlush ? address(forceFlush) : 0;
-  args.qkvStride = mixedQkv.pitch;
+  args.qStride = mixedQkv.pitch;
   args.aStride = a.pitch;
   args.bStride = b.pitch;
   args.outStride = out.pitch;
-  args.indexStride = stateIndices.pitch;
+  args.stateIndexStride = stateIndices.pitch;
   args.statePitch = state.pitch;
   args.dPitch = dRing.pitch;
   args.kPitch = kRing.pitch;

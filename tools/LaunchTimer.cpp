@@ -60,7 +60,7 @@ Pool::Pool(Device &device, const DecodeSpec &spec, int batch)
     return (n + unit - 1) / unit * unit;
   };
   // Multiples of 8 elements keep what an alignment of 16 promises.
-  args.qkvStride = round(2 * H * K + HV * V, 8);
+  args.qStride = round(2 * H * K + HV * V, 8);
   args.aStride = round(HV * gateWidth(spec), 8);
   args.bStride = round(HV, 8);
   args.outStride = round(HV * V, 8);
@@ -133,8 +133,8 @@ Status Pool::allocate() {
   };
   const double keys = 1 / std::sqrt(double(spec.headDimK));
   for (const Tensor &tensor : {
-           Tensor{args.mixedQkv, "mixed_qkv", spec.actType,
-                  batch * args.qkvStride, gaussian(spec.qkL2Norm ? 1 : keys)},
+           Tensor{args.q, "mixed_qkv", spec.actType,
+                  batch * args.qStride, gaussian(spec.qkL2Norm ? 1 : keys)},
            Tensor{args.a, "a", spec.gateType, batch * args.aStride,
                   gaussian(0.5)},
            Tensor{args.b, "b", spec.gateType, batch * args.bStride,

@@ -2,7 +2,7 @@
 #ifndef REPLAYJIT_TOOLS_LAUNCHTIMER_H
 #define REPLAYJIT_TOOLS_LAUNCHTIMER_H
 
-#include "kernels/Decode/DecodeSpec.h"
+#include "kernels/Decode/DecodeArgs.h"
 #include "runtime/Device.h"
 
 namespace replayjit {

@@ -8,6 +8,7 @@
 
 #include "kernels/Decode/DecodeBuilder.h"
 
+#include "kernels/Decode/DecodeArgs.h"
 #include "kernels/KernelBuilder.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -29,23 +30,29 @@ std::vector<ArgumentSpec> argumentsOf(const DecodeSpec &spec) {
     return ArgumentSpec{name, type, /*isPointer=*/true, /*isReadOnly=*/false};
   };
   std::vector<ArgumentSpec> arguments = {
-      input("mixedQkv", spec.actType), input("a", spec.gateType),
+      input("q", spec.actType), input("k", spec.actType),
+      input("v", spec.actType), input("a", spec.gateType),
       input("b", spec.gateType), input("aLog", spec.paramType),
       input("dtBias", spec.paramType), memory("out", spec.outType),
       memory("state", spec.stateType), memory("dRing", spec.ringType),
       memory("kRing", spec.ringType), memory("gRing", DataType::F32),
       // The cursor may stand in for an absent force_flush, so neither is
-      // declared free of aliases.
+      // declared free of aliases, nor are the indices.
       memory("stateIndices", spec.indexType), memory("writePos", DataType::I32),
-      memory("forceFlush", DataType::I32)};
+      memory("forceFlush", DataType::I32), memory("ringBase", DataType::I32),
+      memory("ringIndices", spec.indexType),
+      memory("dstIndices", spec.indexType),
+      memory("trackIndices", spec.indexType),
+      memory("errorWord", DataType::I32)};
   for (const char *name :
-       {"qkvStride", "aStride", "bStride", "outStride", "indexStride",
-        "statePitch", "dPitch", "kPitch", "gPitch"})
+       {"qStride", "kStride", "vStride", "aStride", "bStride", "outStride",
+        "stateIndexStride", "ringIndexStride", "dstIndexStride",
+        "trackIndexStride", "statePitch", "dPitch", "kPitch", "gPitch"})
     arguments.push_back({name, DataType::I64, /*isPointer=*/false});
-  arguments.push_back({"batch", DataType::I32, /*isPointer=*/false});
-  arguments.push_back({"slots", DataType::I32, /*isPointer=*/false});
-  arguments.push_back({"scale", DataType::F32, /*isPointer=*/false});
-  arguments.push_back({"lowerBound", DataType::F32, /*isPointer=*/false});
+  for (const char *name : {"batch", "slots", "ringSlots", "layer"})
+    arguments.push_back({name, DataType::I32, /*isPointer=*/false});
+  for (const char *name : {"scale", "lowerBound"})
+    arguments.push_back({name, DataType::F32, /*isPointer=*/false});
   return arguments;
 }
 
@@ -116,7 +123,7 @@ private:
     b.describe("state_indices");
     at.slot =
         b.toI64(b.loadScalar(b.argument("stateIndices"),
-                             b.mulI(at.row64, b.argument("indexStride"))));
+                             b.mulI(at.row64, b.argument("stateIndexStride"))));
     b.describe("write_pos");
     at.cursor = b.loadScalar(b.argument("writePos"), at.row64);
     Value first = b.i64(spec.nullSlot == NullSlot::Negative ? -1 : 0);
@@ -246,8 +253,8 @@ private:
     int64_t k = spec.headDimK;
     Value column =
         b.mulI(b.addI(b.i32(part * spec.numKeyHeads), at.keyHead), b.i32(k));
-    Value x = b.loadTile(vectorView("mixedQkv", spec.actType,
-                                    inRow("qkvStride", column), Dim{k, 1}, k),
+    Value x = b.loadTile(vectorView("q", spec.actType,
+                                    inRow("qStride", column), Dim{k, 1}, k),
                          {keys});
     if (!spec.qkL2Norm)
       return x;
@@ -262,8 +269,8 @@ private:
     Value column =
         b.addI(b.i32(before),
                b.addI(b.mulI(at.head, b.i32(spec.headDimV)), at.firstV));
-    return b.loadTile(vectorView("mixedQkv", spec.actType,
-                                 inRow("qkvStride", column), at.vDim,
+    return b.loadTile(vectorView("q", spec.actType,
+                                 inRow("qStride", column), at.vDim,
                                  std::gcd<int64_t>(before, spec.headDimV)),
                       {rows});
   }

@@ -11,7 +11,7 @@
 namespace replayjit {
 
 DecodeTensors::DecodeTensors(const DecodeSpec &spec, const DecodeArgs &args)
-    : mixedQkv{spec.actType, args.mixedQkv, args.qkvStride}, a{spec.gateType,
+    : mixedQkv{spec.actType, args.q, args.qStride}, a{spec.gateType,
                                                                args.a,
                                                                args.aStride},
       b{spec.gateType, args.b, args.bStride}, aLog{spec.paramType, args.aLog,
@@ -24,7 +24,7 @@ DecodeTensors::DecodeTensors(const DecodeSpec &spec, const DecodeArgs &args)
       kRing{spec.ringType, args.kRing, args.kPitch}, gRing{DataType::F32,
                                                            args.gRing,
                                                            args.gPitch},
-      stateIndices{spec.indexType, args.stateIndices, args.indexStride},
+      stateIndices{spec.indexType, args.stateIndices, args.stateIndexStride},
       writePos{DataType::I32, args.writePos, 1}, forceFlush{DataType::I32,
                                                             args.forceFlush,
                                                             1} {}

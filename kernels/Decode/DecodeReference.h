@@ -34,7 +34,7 @@
 #ifndef REPLAYJIT_KERNELS_DECODE_DECODEREFERENCE_H
 #define REPLAYJIT_KERNELS_DECODE_DECODEREFERENCE_H
 
-#include "kernels/Decode/DecodeSpec.h"
+#include "kernels/Decode/DecodeArgs.h"
 
 #include <cstdint>
 #include <vector>

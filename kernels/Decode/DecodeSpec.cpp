@@ -7,8 +7,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <initializer_list>
-#include <limits>
-#include <span>
 #include <vector>
 
 namespace replayjit {
@@ -17,11 +15,6 @@ namespace replayjit {
 // validate
 //===----------------------------------------------------------------------===//
 
-static constexpr int maxHeads = 1024;
-static constexpr int maxHeadDim = 256;
-static constexpr int maxRingDepth = 64;
-/// A tile row narrower than this has no tensor-core fragment.
-static constexpr int minDotWidth = 16;
 /// Floats of the state tile that a thread may be asked to hold.
 static constexpr int maxTilePerThread = 256;
 
@@ -66,6 +59,64 @@ static Status firstError(std::initializer_list<Status> checks) {
   return Status::ok();
 }
 
+static Status checkFamily(const DecodeSpec &spec) {
+  auto notIn = [](const char *field, const char *family) {
+    return Status::invalid(fmt::format("{}: true is not allowed for the {} "
+                                       "family; it must be false",
+                                       field, family));
+  };
+  if (spec.family == Family::Packed) {
+    if (spec.ringDepth != 1)
+      return Status::invalid(
+          fmt::format("ringDepth: {} is not allowed for the packed family, "
+                      "which has no ring; it must be 1",
+                      spec.ringDepth));
+    if (spec.hasRingIndices)
+      return notIn("hasRingIndices", "packed");
+  }
+  if (spec.family == Family::Materialize) {
+    if (spec.ringDepth == 1)
+      return Status::invalid("ringDepth: 1 is not allowed for the materialize "
+                             "family; it must be 2 to 64");
+    if (spec.hasDstIndices)
+      return notIn("hasDstIndices", "materialize");
+    if (spec.hasTrackIndices)
+      return notIn("hasTrackIndices", "materialize");
+  }
+  return Status::ok();
+}
+
+static Status checkRingFormat(const DecodeSpec &spec) {
+  if (spec.ringFormat == RingFormat::Raw) {
+    if (spec.isCircular)
+      return Status::invalid("isCircular: true is not allowed with ringFormat "
+                             "raw; it needs prefix or predecayed");
+    return Status::ok();
+  }
+  std::string_view format =
+      spec.ringFormat == RingFormat::Prefix ? "prefix" : "predecayed";
+  auto needs = [&](std::string_view what) {
+    return Status::invalid(fmt::format(
+        "ringFormat: {} is not allowed here; it needs {}", format, what));
+  };
+  if (spec.family == Family::Packed)
+    return needs("a ring, which the packed family lacks");
+  if (!spec.isKda || spec.gate != Gate::LowerBound)
+    return needs("KDA with the lowerBound gate");
+  if (!spec.qkL2Norm)
+    return needs("qkL2Norm = true");
+  if (spec.numKeyHeads != spec.numValueHeads)
+    return needs(fmt::format("numValueHeads = numKeyHeads = {}, not {}",
+                             spec.numKeyHeads, spec.numValueHeads));
+  if (spec.ringFormat == RingFormat::Predecayed &&
+      spec.ringType == DataType::F16)
+    return needs("ringType fp32 or bf16, since fp16 overflows");
+  if (spec.isCircular && spec.ringDepth < 2)
+    return Status::invalid("ringDepth: 1 is not allowed with isCircular; it "
+                           "must be 2 to 64");
+  return Status::ok();
+}
+
 static Status validateSpec(const DecodeSpec &spec) {
   using enum DataType;
   if (Status status = firstError({
@@ -93,10 +144,10 @@ static Status validateSpec(const DecodeSpec &spec) {
   if (spec.gate == Gate::LowerBound && !spec.isKda)
     return Status::invalid("gate: lowerBound is not allowed for GDN; it must "
                            "be softplus");
-  if (spec.readout == Readout::Rebuild && spec.isKda)
-    return Status::error(StatusCode::Unsupported,
-                         "readout: rebuild is not available for KDA yet; use "
-                         "outputOnly");
+  if (Status status = checkFamily(spec); !status)
+    return status;
+  if (Status status = checkRingFormat(spec); !status)
+    return status;
   if (spec.readout == Readout::Rebuild &&
       nextPowerOfTwo(spec.headDimK) < minDotWidth)
     return Status::invalid(
@@ -184,114 +235,41 @@ Status validate(const DecodeSpec &spec, const DecodeTuning &tuning,
 }
 
 //===----------------------------------------------------------------------===//
-// chooseTuning
-//===----------------------------------------------------------------------===//
-
-/// State elements per thread that the registers hold without spilling. Before
-/// sm_90 ptxas keeps all of a block's loads in flight in registers of their
-/// own.
-static int elementsPerThread(const Target &target) {
-  return target.capability >= 90 ? 128 : 16;
-}
-
-namespace {
-/// A block of the output-only kernel for up to `heads` value heads at once.
-struct BlockChoice {
-  int64_t heads; ///< On a GPU with 132 SMs.
-  int blockV, numWarps;
-  int maxRegisters; ///< So that more blocks share a multiprocessor; K = 128.
-  int flushRows;    ///< Fewer are less code to fetch, more are fewer trips.
-};
-} // namespace
-
-constexpr int64_t anyNumber = std::numeric_limits<int64_t>::max();
-// Measured on an H200 with K = V = 128 and HV = 32. Few heads do not fill the
-// GPU: smaller blocks shorten the way of one token. Whole heads load the ring,
-// q and k once. Half the state's bytes reach that point with fewer heads.
-constexpr BlockChoice fp32Blocks[] = {
-    {64, 32, 4, 144, 2}, {4096, 64, 4, 168, 2}, {anyNumber, 128, 4, 0, 4}};
-constexpr BlockChoice halfBlocks[] = {
-    {64, 32, 4, 144, 2}, {256, 64, 4, 168, 2}, {anyNumber, 128, 4, 0, 4}};
-// Where a thread holds less, more warps share the rows.
-constexpr BlockChoice smallThreadBlocks[] = {{anyNumber, 32, 8, 0, 4}};
-
-static BlockChoice chooseBlock(std::span<const BlockChoice> choices,
-                               int64_t heads) {
-  return *std::find_if(
-      choices.begin(), choices.end() - 1,
-      [heads](const BlockChoice &choice) { return heads <= choice.heads; });
-}
-
-DecodeTuning chooseTuning(const DecodeSpec &spec, int rows,
-                          const Target &target, int multiprocessors) {
-  // Sizes that are not legal count as the nearest that are.
-  int paddedK = nextPowerOfTwo(std::clamp(spec.headDimK, 1, maxHeadDim));
-  int headDimV = std::clamp(spec.headDimV, 1, maxHeadDim);
-  int paddedV = std::max(16, nextPowerOfTwo(headDimV));
-  int mostPerThread = elementsPerThread(target);
-  bool smallThreads = mostPerThread < 128;
-
-  DecodeTuning tuning;
-  tuning.flushRows =
-      std::min(4, nextPowerOfTwo(std::clamp(spec.ringDepth, 1, maxRingDepth)));
-  if (spec.readout == Readout::Rebuild) {
-    // A warp per 16 rows of an MMA fragment; four share them where threads hold
-    // little.
-    tuning.blockV = std::min(smallThreads ? 32 : 64, paddedV);
-    tuning.blockK = std::clamp(paddedK, minDotWidth, 64);
-    tuning.numWarps = tuning.blockV / (smallThreads ? 4 : 16);
-    return tuning;
-  }
-
-  int64_t heads = anyNumber;
-  if (rows > 0)
-    heads = int64_t(rows) * std::clamp(spec.numValueHeads, 1, maxHeads) *
-            ((headDimV + 127) / 128) * 132 / std::max(1, multiprocessors);
-  std::span<const BlockChoice> blocks = fp32Blocks;
-  if (smallThreads)
-    blocks = smallThreadBlocks;
-  else if (spec.stateType != DataType::F32)
-    blocks = halfBlocks;
-  BlockChoice block = chooseBlock(blocks, heads);
-  tuning.flushRows = std::min(block.flushRows, tuning.flushRows);
-  tuning.blockV = std::min(block.blockV, paddedV);
-  tuning.numWarps = block.numWarps;
-  // The whole K of a row stays in registers, so that a flush need not read the
-  // state again.
-  tuning.blockK = paddedK;
-  while (tuning.blockV * paddedK > mostPerThread * 32 * tuning.numWarps &&
-         tuning.blockV > 16)
-    tuning.blockV /= 2;
-  while (tuning.blockV * paddedK < 32 * tuning.numWarps && tuning.numWarps > 1)
-    tuning.numWarps /= 2;
-  if (tuning.blockV * paddedK < 32) // only headDimK = 1
-    tuning.blockV = 32;
-  // A thread that holds more than at K = 128, or KDA's gates, needs them all.
-  if (!spec.isKda && paddedK <= 128 && tuning.blockV == block.blockV)
-    tuning.maxRegisters = block.maxRegisters;
-  return tuning;
-}
-
-//===----------------------------------------------------------------------===//
 // Names and presets
 //===----------------------------------------------------------------------===//
 
 std::string kernelName(const DecodeSpec &spec, const DecodeTuning &tuning) {
-  std::string name =
-      fmt::format("{}_decode_h{}_hv{}_k{}_v{}_l{}", spec.isKda ? "kda" : "gdn",
-                  spec.numKeyHeads, spec.numValueHeads, spec.headDimK,
-                  spec.headDimV, spec.ringDepth);
-  name += fmt::format("_act{}_gate{}_param{}_out{}_state{}_ring{}_idx{}",
-                      toString(spec.actType), toString(spec.gateType),
-                      toString(spec.paramType), toString(spec.outType),
-                      toString(spec.stateType), toString(spec.ringType),
-                      8 * byteSize(spec.indexType));
-  if (spec.gate == Gate::LowerBound)
-    name += "_lowerbound";
-  if (spec.betaRound)
-    name += "_betaround";
-  name += spec.qkL2Norm ? "_l2norm" : "_nonorm";
-  name += spec.hasForceFlush ? "_force" : "_noforce";
+  constexpr std::string_view families[] = {"decode", "packed", "materialize"};
+  constexpr std::string_view formats[] = {"", "_prefix", "_predecayed"};
+  const bool hasTokens = spec.family != Family::Materialize;
+  std::string name = fmt::format(
+      "{}_{}_h{}_hv{}_k{}_v{}_l{}", spec.isKda ? "kda" : "gdn",
+      families[int(spec.family)], spec.numKeyHeads, spec.numValueHeads,
+      spec.headDimK, spec.headDimV, spec.ringDepth);
+  if (hasTokens)
+    name += fmt::format("_act{}_gate{}_param{}_out{}", toString(spec.actType),
+                        toString(spec.gateType), toString(spec.paramType),
+                        toString(spec.outType));
+  name += fmt::format("_state{}_ring{}_idx{}", toString(spec.stateType),
+                      toString(spec.ringType), 8 * byteSize(spec.indexType));
+  auto addIf = [&](bool has, std::string_view fact) {
+    if (has)
+      name += fact;
+  };
+  name += formats[int(spec.ringFormat)];
+  addIf(spec.isCircular, "_circular");
+  addIf(spec.hasRingIndices, "_ringidx");
+  addIf(spec.hasDstIndices, "_dst");
+  addIf(spec.hasTrackIndices, "_track");
+  if (hasTokens) {
+    addIf(spec.gate == Gate::LowerBound, "_lowerbound");
+    addIf(spec.betaRound, "_betaround");
+    name += spec.qkL2Norm ? "_l2norm" : "_nonorm";
+    addIf(spec.hasSeparateQkv, "_qkv");
+    name += spec.hasForceFlush ? "_force" : "_noforce";
+  } else {
+    name += spec.hasMask ? "_mask" : "_nomask";
+  }
   name += spec.nullSlot == NullSlot::Negative ? "_nullneg" : "_nullnonpos";
   name += spec.readout == Readout::OutputOnly ? "_outonly" : "_rebuild";
   name += fmt::format("_al{}_bv{}_bk{}_w{}_fr{}", spec.alignment, tuning.blockV,

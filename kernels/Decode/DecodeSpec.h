@@ -1,7 +1,7 @@
 //===- DecodeSpec.h - One ReplaySSM decode kernel ---------------*- C++ -*-===//
 //
-// The compile-time facts of a decode kernel (DecodeSpec), our choices for it
-// (DecodeTuning) and the arguments of one launch (DecodeArgs). Plain C++.
+// The compile-time facts of a decode kernel (DecodeSpec) and our choices for it
+// (DecodeTuning). DecodeArgs.h has the arguments of a launch. Plain C++.
 //
 // The operator is the decode step of SGLang pull request #28451
 // (fused_recurrent_linear_replayssm_decode). One token of one value head:
@@ -23,6 +23,26 @@
 #include <string>
 
 namespace replayjit {
+
+/// The largest sizes of a spec.
+inline constexpr int maxHeads = 1024, maxHeadDim = 256, maxRingDepth = 64;
+/// A tile row narrower than this has no tensor-core fragment.
+inline constexpr int minDotWidth = 16;
+
+/// Which of the kernels around one state pool.
+enum class Family : uint8_t {
+  Replay, ///< Reads checkpoint and ring; writes the state once in L tokens.
+  Packed, ///< Reads and writes the state at every token; there is no ring.
+  Materialize, ///< Stores checkpoint plus ring in a slot; no token.
+};
+
+/// What a ring row of Kimi Delta Attention holds beside d. P_j is the sum of
+/// the gates since the checkpoint up to row j.
+enum class RingFormat : uint8_t {
+  Raw,        ///< g_j and k_j
+  Prefix,     ///< P_j and k_j: the newest row has the sum of all gates.
+  Predecayed, ///< P_j and k_j exp(-P_j): one exp a channel serves all rows.
+};
 
 /// How an output is read from checkpoint and ring.
 enum class Readout : uint8_t {
@@ -48,12 +68,14 @@ enum class FlushPrecision : uint8_t { Ieee, Tf32x3 };
 /// What a kernel is specialized on. Strides, pitches, batch and slot counts are
 /// run-time arguments and never part of it.
 struct DecodeSpec {
+  Family family = Family::Replay;
   bool isKda = false; ///< Kimi Delta Attention: the gate is a vector over K.
   int numKeyHeads = 16;
   int numValueHeads = 32; ///< A multiple of numKeyHeads.
   int headDimK = 128;     ///< 1..256
   int headDimV = 128;     ///< 1..256
-  int ringDepth = 16;     ///< L, 1..64. L = 1 flushes at every step.
+  /// L, 1..64. L = 1 flushes at every step. Packed decode has no ring: 1.
+  int ringDepth = 16;
 
   DataType actType = DataType::BF16;   ///< mixed_qkv
   DataType gateType = DataType::BF16;  ///< a and b: actType or F32
@@ -67,6 +89,17 @@ struct DecodeSpec {
   Gate gate = Gate::Softplus;
   bool betaRound = false;    ///< beta is rounded through b's type.
   bool hasForceFlush = true; ///< The force_flush argument is present.
+  /// Replay and materialize; all but Raw need KDA with Gate::LowerBound,
+  /// normalized k and H = HV, and Predecayed an fp32 or bf16 ring.
+  RingFormat ringFormat = RingFormat::Raw;
+  /// Logical row j lives at (ring_base + j) mod L, and a natural flush folds
+  /// the history alone (SGLang PR #37739). Not with Raw; L >= 2.
+  bool isCircular = false;
+  bool hasSeparateQkv = false;  ///< q, k, v: three pointers and row strides.
+  bool hasRingIndices = false;  ///< Rings have indices of their own.
+  bool hasDstIndices = false;   ///< A flush writes the state to another slot.
+  bool hasTrackIndices = false; ///< S' may also be stored to a tracking slot.
+  bool hasMask = true; ///< Materialize: the mask argument is present.
   NullSlot nullSlot = NullSlot::Negative;
   Readout readout = Readout::OutputOnly;
 
@@ -90,38 +123,6 @@ struct DecodeTuning {
   int prefetchDistance = 0;
 
   bool operator==(const DecodeTuning &) const = default;
-};
-
-/// The arguments of one launch. This struct is the kernel's parameter buffer,
-/// byte for byte. Pointers are device addresses owned by the caller; strides
-/// and pitches count elements. Inner dimensions are dense.
-struct DecodeArgs {
-  uint64_t mixedQkv = 0;     ///< [B, 2*H*K + HV*V], q then k then v
-  uint64_t a = 0;            ///< GDN [B, HV]; KDA [B, HV, K]
-  uint64_t b = 0;            ///< [B, HV]
-  uint64_t aLog = 0;         ///< [HV]
-  uint64_t dtBias = 0;       ///< GDN [HV]; KDA [HV, K]
-  uint64_t out = 0;          ///< [B, HV, V]
-  uint64_t state = 0;        ///< [slots, HV, V, K], read and written in place
-  uint64_t dRing = 0;        ///< [slots, HV, L, V]
-  uint64_t kRing = 0;        ///< [slots, H, L, K]
-  uint64_t gRing = 0;        ///< GDN [slots, HV, L]; KDA [slots, HV, L, K]
-  uint64_t stateIndices = 0; ///< [B]
-  uint64_t writePos = 0;     ///< [B] int32
-  uint64_t forceFlush = 0;   ///< [B] int32; ignored unless hasForceFlush
-  int64_t qkvStride = 0;
-  int64_t aStride = 0;
-  int64_t bStride = 0;
-  int64_t outStride = 0;
-  int64_t indexStride = 1;
-  int64_t statePitch = 0; ///< >= HV*V*K
-  int64_t dPitch = 0;
-  int64_t kPitch = 0;
-  int64_t gPitch = 0;
-  int32_t batch = 0; ///< Rows of this launch; 0 is a valid no-op.
-  int32_t slots = 0;
-  float scale = 1.0f;      ///< Multiplies q after normalization.
-  float lowerBound = -5.0f; ///< Of Gate::LowerBound: finite, negative.
 };
 
 /// Says in one sentence (field, value, what is allowed) what is wrong.

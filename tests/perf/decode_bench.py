@@ -54,7 +54,7 @@ class Pool:
             return torch.empty(shape, device=dev, dtype=dtype).normal_(0, scale)
 
         self.tensors = SimpleNamespace(
-            mixedQkv=normal((rows, 2 * H * K + HV * V), 1, act),
+            q=normal((rows, 2 * H * K + HV * V), 1, act),
             a=normal((rows, HV, *gates), 0.5, act),
             b=normal((rows, HV), 1, act),
             aLog=normal((HV,), 0.3, torch.float32),
@@ -74,7 +74,7 @@ class Pool:
         return SimpleNamespace(
             H=self.opt.H, HV=self.opt.HV, batch=n, slots=self.slots, scale=self.scale,
             kda=self.opt.kda, bounded=self.opt.bounded, lowerBound=self.opt.lower_bound,
-            mixedQkv=t.mixedQkv[:n], a=t.a[:n], b=t.b[:n], aLog=t.aLog, dtBias=t.dtBias,
+            q=t.q[:n], a=t.a[:n], b=t.b[:n], aLog=t.aLog, dtBias=t.dtBias,
             out=t.out[:n], state=t.state, dRing=t.dRing, kRing=t.kRing, gRing=t.gRing,
             stateIndices=indices, writePos=write_pos, forceFlush=force_flush)
 
@@ -146,7 +146,7 @@ def reference(x, opt, before, rows, packed):
     slots' state and rings in the order of `rows`."""
     B, H, HV, K, V, L = len(rows), opt.H, opt.HV, opt.K, opt.V, opt.L
     group = HV // H
-    qkv = x.mixedQkv[rows].double()
+    qkv = x.q[rows].double()
     q, k, v = qkv.split([H * K, H * K, HV * V], dim=1)
     q, k, v = q.view(B, H, K), k.view(B, H, K), v.view(B, HV, V)
     if opt.norm:

@@ -76,8 +76,8 @@ class ReplayjitKernel:
     FORMATS = {"pointer": "<Q", "ptr": "<Q", "i64": "<q", "int64": "<q",
                "i32": "<i", "int32": "<i", "f32": "<f", "fp32": "<f", "float": "<f"}
     FORMAT_BYTES = {"<Q": 8, "<q": 8, "<i": 4, "<f": 4}
-    STRIDES = {"qkvStride": "mixedQkv", "aStride": "a", "bStride": "b", "outStride": "out",
-               "indexStride": "stateIndices", "statePitch": "state", "dPitch": "dRing",
+    STRIDES = {"qStride": "q", "aStride": "a", "bStride": "b", "outStride": "out",
+               "stateIndexStride": "stateIndices", "statePitch": "state", "dPitch": "dRing",
                "kPitch": "kRing", "gPitch": "gRing"}
 
     def __init__(self, driver, json_path):
@@ -135,7 +135,7 @@ class ReplayjitKernel:
     def value(self, x, name):
         if name in self.STRIDES:
             return getattr(x, self.STRIDES[name]).stride(0)
-        value = getattr(x, name)
+        value = getattr(x, name, 0)  # what the spec lacks is ignored
         return value.data_ptr() if isinstance(value, torch.Tensor) else value
 
     def launch(self, x):

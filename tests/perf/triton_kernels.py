@@ -277,8 +277,8 @@ def launch_packed(x, grid_rows, tile, warps, scale, norm):
     """Launches packed_decode over the first grid_rows rows of the buffers `x`."""
     K, V = x.state.shape[3], x.state.shape[2]
     packed_decode[(triton.cdiv(V, tile), grid_rows, x.HV)](
-        x.mixedQkv, x.a, x.b, x.aLog, x.dtBias, x.out, x.state, x.stateIndices,
-        x.mixedQkv.stride(0), x.a.stride(0), x.b.stride(0), x.out.stride(0),
+        x.q, x.a, x.b, x.aLog, x.dtBias, x.out, x.state, x.stateIndices,
+        x.q.stride(0), x.a.stride(0), x.b.stride(0), x.out.stride(0),
         x.stateIndices.stride(0), x.state.stride(0), scale, x.lowerBound,
         H=x.H, HV=x.HV, K=K, V=V, BK=triton.next_power_of_2(K), BV=tile, NORM=norm,
         KDA=x.kda, BOUNDED=x.bounded, num_warps=warps)
@@ -289,9 +289,9 @@ def launch_replay(x, grid_rows, tile, warps, scale, norm):
     K, V, L = x.state.shape[3], x.state.shape[2], x.dRing.shape[2]
     BK = triton.next_power_of_2(K)
     replay_decode[(triton.cdiv(V, tile), grid_rows, x.HV)](
-        x.mixedQkv, x.a, x.b, x.aLog, x.dtBias, x.out, x.state, x.dRing, x.kRing,
+        x.q, x.a, x.b, x.aLog, x.dtBias, x.out, x.state, x.dRing, x.kRing,
         x.gRing, x.stateIndices, x.writePos, x.forceFlush,
-        x.mixedQkv.stride(0), x.a.stride(0), x.b.stride(0), x.out.stride(0),
+        x.q.stride(0), x.a.stride(0), x.b.stride(0), x.out.stride(0),
         x.stateIndices.stride(0), x.state.stride(0), x.dRing.stride(0),
         x.kRing.stride(0), x.gRing.stride(0), scale, x.lowerBound,
         H=x.H, HV=x.HV, K=K, V=V, L=L, BK=BK, BKT=max(BK // 2, 16), BV=tile,

@@ -204,13 +204,13 @@ TEST_CASE("aligned problems keep the promise of their spec", "[check]") {
   FakeDevice device;
   FakeKernel kernel;
   kernel.run = [&](const DecodeArgs &args) {
-    CHECK(args.qkvStride * 2 % 16 == 0);
+    CHECK(args.qStride * 2 % 16 == 0);
     CHECK(args.aStride * 2 % 16 == 0);
     CHECK(args.outStride * 4 % 16 == 0);
     CHECK(args.statePitch * 4 % 16 == 0);
     CHECK(args.gPitch * 4 % 16 == 0);
     CHECK(args.statePitch >= 6 * 12 * 20 + 9);
-    CHECK(args.indexStride == 3);
+    CHECK(args.stateIndexStride == 3);
     CHECK(args.batch == 6);
     fakeDecode(problem.spec, args, Bug::None);
   };

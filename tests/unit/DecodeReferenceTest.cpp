@@ -34,9 +34,9 @@ public:
     args.batch = batch;
     args.slots = slots;
     args.scale = 0.5f;
-    args.indexStride = 2;
-    args.mixedQkv =
-        make(spec.actType, batch, 2 * H * K + HV * V, args.qkvStride);
+    args.stateIndexStride = 2;
+    args.q =
+        make(spec.actType, batch, 2 * H * K + HV * V, args.qStride);
     args.a = make(spec.gateType, batch, HV * G, args.aStride);
     args.b = make(spec.gateType, batch, HV, args.bStride);
     int64_t unused;

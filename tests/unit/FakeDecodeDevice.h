@@ -8,7 +8,7 @@
 #ifndef REPLAYJIT_TESTS_UNIT_FAKEDECODEDEVICE_H
 #define REPLAYJIT_TESTS_UNIT_FAKEDECODEDEVICE_H
 
-#include "kernels/Decode/DecodeSpec.h"
+#include "kernels/Decode/DecodeArgs.h"
 #include "runtime/Device.h"
 
 #include <cmath>
@@ -132,7 +132,7 @@ inline void fakeDecode(const DecodeSpec &spec, const DecodeArgs &args,
   };
   for (int row = 0; row < args.batch; ++row) {
     const int64_t stride =
-        bug == Bug::IgnoresIndexStride ? 1 : args.indexStride;
+        bug == Bug::IgnoresIndexStride ? 1 : args.stateIndexStride;
     int64_t slot = int64_t(
         loadElement(spec.indexType, reinterpret_cast<void *>(args.stateIndices),
                     row * stride));
@@ -162,9 +162,9 @@ inline void fakeDecode(const DecodeSpec &spec, const DecodeArgs &args,
       std::vector<float> q(K), k(K);
       float qq = 0, kk = 0;
       for (int i = 0; i < K; ++i) {
-        const int64_t base = row * args.qkvStride;
-        q[i] = load(spec.actType, args.mixedQkv, base + h * K + i);
-        k[i] = load(spec.actType, args.mixedQkv, base + (H + h) * K + i);
+        const int64_t base = row * args.qStride;
+        q[i] = load(spec.actType, args.q, base + h * K + i);
+        k[i] = load(spec.actType, args.q, base + (H + h) * K + i);
         qq += q[i] * q[i];
         kk += k[i] * k[i];
       }
@@ -268,8 +268,8 @@ inline void fakeDecode(const DecodeSpec &spec, const DecodeArgs &args,
           Sq += ringD(j, v) * ringKq[j];
           Sk += ringD(j, v) * ringKk[j];
         }
-        const float value = load(spec.actType, args.mixedQkv,
-                                 row * args.qkvStride + 2 * H * K + hv * V + v);
+        const float value = load(spec.actType, args.q,
+                                 row * args.qStride + 2 * H * K + hv * V + v);
         const float d = beta * (value - Sk);
         float o = Sq + d * kq;
         if (bug == Bug::OneWrongElement && row == 0 && hv == 0 && v == 1 &&

@@ -47,7 +47,7 @@ struct OneRow {
     args.writePos = addressOf(cursor.data(), 4);
     args.forceFlush = addressOf(force.data(), 4);
     int64_t k = spec.headDimK, v = spec.headDimV, l = spec.ringDepth;
-    args.qkvStride = 2 * k + v;
+    args.qStride = 2 * k + v;
     args.aStride = gateWidth(spec);
     args.bStride = 1;
     args.outStride = v;
@@ -81,7 +81,7 @@ void checkRow(Readout readout, bool isKda, int cursor, int infiniteRow) {
       value = 0.3f * normal(random);
   };
   int width = gateWidth(spec);
-  fill(&DecodeArgs::mixedQkv, 48);
+  fill(&DecodeArgs::q, 48);
   fill(&DecodeArgs::a, width);
   fill(&DecodeArgs::b, 1);
   fill(&DecodeArgs::aLog, 1);

@@ -1,0 +1,96 @@
+//===- DecodeTuning.cpp - Which variant of a kernel is fastest ------------===//
+
+#include "kernels/Decode/DecodeSpec.h"
+
+#include <algorithm>
+#include <limits>
+#include <span>
+
+namespace replayjit {
+
+/// State elements per thread that the registers hold without spilling. Before
+/// sm_90 ptxas keeps all of a block's loads in flight in registers of their
+/// own.
+static int elementsPerThread(const Target &target) {
+  return target.capability >= 90 ? 128 : 16;
+}
+
+namespace {
+/// A block of the output-only kernel for up to `heads` value heads at once.
+struct BlockChoice {
+  int64_t heads; ///< On a GPU with 132 SMs.
+  int blockV, numWarps;
+  int maxRegisters; ///< So that more blocks share a multiprocessor; K = 128.
+  int flushRows;    ///< Fewer are less code to fetch, more are fewer trips.
+};
+} // namespace
+
+constexpr int64_t anyNumber = std::numeric_limits<int64_t>::max();
+// Measured on an H200 with K = V = 128 and HV = 32. Few heads do not fill the
+// GPU: smaller blocks shorten the way of one token. Whole heads load the ring,
+// q and k once. Half the state's bytes reach that point with fewer heads.
+constexpr BlockChoice fp32Blocks[] = {
+    {64, 32, 4, 144, 2}, {4096, 64, 4, 168, 2}, {anyNumber, 128, 4, 0, 4}};
+constexpr BlockChoice halfBlocks[] = {
+    {64, 32, 4, 144, 2}, {256, 64, 4, 168, 2}, {anyNumber, 128, 4, 0, 4}};
+// Where a thread holds less, more warps share the rows.
+constexpr BlockChoice smallThreadBlocks[] = {{anyNumber, 32, 8, 0, 4}};
+
+static BlockChoice chooseBlock(std::span<const BlockChoice> choices,
+                               int64_t heads) {
+  return *std::find_if(
+      choices.begin(), choices.end() - 1,
+      [heads](const BlockChoice &choice) { return heads <= choice.heads; });
+}
+
+DecodeTuning chooseTuning(const DecodeSpec &spec, int rows,
+                          const Target &target, int multiprocessors) {
+  // Sizes that are not legal count as the nearest that are.
+  int paddedK = nextPowerOfTwo(std::clamp(spec.headDimK, 1, maxHeadDim));
+  int headDimV = std::clamp(spec.headDimV, 1, maxHeadDim);
+  int paddedV = std::max(16, nextPowerOfTwo(headDimV));
+  int mostPerThread = elementsPerThread(target);
+  bool smallThreads = mostPerThread < 128;
+
+  DecodeTuning tuning;
+  tuning.flushRows =
+      std::min(4, nextPowerOfTwo(std::clamp(spec.ringDepth, 1, maxRingDepth)));
+  if (spec.readout == Readout::Rebuild) {
+    // A warp per 16 rows of an MMA fragment; four share them where threads hold
+    // little.
+    tuning.blockV = std::min(smallThreads ? 32 : 64, paddedV);
+    tuning.blockK = std::clamp(paddedK, minDotWidth, 64);
+    tuning.numWarps = tuning.blockV / (smallThreads ? 4 : 16);
+    return tuning;
+  }
+
+  int64_t heads = anyNumber;
+  if (rows > 0)
+    heads = int64_t(rows) * std::clamp(spec.numValueHeads, 1, maxHeads) *
+            ((headDimV + 127) / 128) * 132 / std::max(1, multiprocessors);
+  std::span<const BlockChoice> blocks = fp32Blocks;
+  if (smallThreads)
+    blocks = smallThreadBlocks;
+  else if (spec.stateType != DataType::F32)
+    blocks = halfBlocks;
+  BlockChoice block = chooseBlock(blocks, heads);
+  tuning.flushRows = std::min(block.flushRows, tuning.flushRows);
+  tuning.blockV = std::min(block.blockV, paddedV);
+  tuning.numWarps = block.numWarps;
+  // The whole K of a row stays in registers, so that a flush need not read the
+  // state again.
+  tuning.blockK = paddedK;
+  while (tuning.blockV * paddedK > mostPerThread * 32 * tuning.numWarps &&
+         tuning.blockV > 16)
+    tuning.blockV /= 2;
+  while (tuning.blockV * paddedK < 32 * tuning.numWarps && tuning.numWarps > 1)
+    tuning.numWarps /= 2;
+  if (tuning.blockV * paddedK < 32) // only headDimK = 1
+    tuning.blockV = 32;
+  // A thread that holds more than at K = 128, or KDA's gates, needs them all.
+  if (!spec.isKda && paddedK <= 128 && tuning.blockV == block.blockV)
+    tuning.maxRegisters = block.maxRegisters;
+  return tuning;
+}
+
+} // namespace replayjit
