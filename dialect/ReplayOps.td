@@ -120,18 +120,30 @@ def Replay_ReconstructOp : Replay_Op<"reconstruct", [Pure,
   let description = [{
     Stands for the block's rows of
 
-        S = S0 diag(A) + sum_j d_j (W_j k_j)^T,   j = 0 .. count-1,
-        A = exp(sum_j g_j),   W_j = exp(sum_{i<j} g_i)
+        S = S0 diag(A) + sum_j d_j (W_j k_j)^T,   j = 0 .. count-1
 
-    (SGLang PR #28451), the ring's rows given from the newest down: `checkpoint`
-    is S0 [V, K]; `d` [L, V], `k` [L, K] and `gates`, [L] for Gated DeltaNet or
-    [L, K] for Kimi Delta Attention, are views whose first size is `count`. Summing the gates in this order keeps W exact for gates of
-    any size, -inf included. Without a ring, S is the checkpoint. `depth` is the
-    most rows a ring can hold, rounded up to a power of two.
+    (SGLang PR #28451): `checkpoint` is S0 [V, K]; `d` [L, V] and `k` [L, K] are
+    views of the ring's rows. Without a ring, S is the checkpoint. `depth` is the
+    most rows a ring can hold, rounded up to a power of two. What the decays are
+    made from:
+
+    - `gates` alone, [L] for Gated DeltaNet or [L, K] for Kimi Delta Attention:
+      rows are given from the newest down, A = exp(sum_j g_j) and
+      W_j = exp(sum_{i<j} g_i). Summing in this order keeps W exact for gates of
+      any size, -inf included.
+    - `total`, [K], and gates that are sums P_j since the checkpoint, the newest
+      of them `total`: A = exp(total), W_j = exp(total - P_j).
+    - `total` alone: k_j comes times exp(-P_j), so A = W_j = exp(total).
+
+    Views have `count` rows, unless `base` says that the ring wraps: then they
+    have all L physical rows, and row p holds number (p - base) mod L, which is
+    there if it is below `count`.
 
     Constraints: (R1) checkpoint, d and k have rank 2, gates rank 1 or 2, and all
-    have float elements; (R2) `depth` is a power of two; (R3) the ring's operands are
-    all there or all absent.
+    have float elements; (R2) `depth` is a power of two; (R3) count, d and k are
+    all there, with gates or total or both, or all of them are absent; (R4) total
+    is a tensor<Kxf32>, and gates beside it have rank 2; (R5) `base` needs total,
+    and the same static first size of d, k and gates.
 
     ```mlir
     %s = replay.reconstruct %s0 rows %m of %d, %k gates %g {depth = 16 : i32}
@@ -143,13 +155,15 @@ def Replay_ReconstructOp : Replay_Op<"reconstruct", [Pure,
   }];
   let arguments = (ins Replay_ViewType:$checkpoint, Optional<I32>:$count,
     Optional<Replay_ViewType>:$d, Optional<Replay_ViewType>:$k,
-    Optional<Replay_ViewType>:$gates, I32Attr:$depth);
+    Optional<Replay_ViewType>:$gates, Optional<Replay_Tile>:$total,
+    Optional<I32>:$base, I32Attr:$depth);
   let results = (outs Replay_StateType:$result);
   let hasVerifier = 1;
   let assemblyFormat = [{
-    $checkpoint (`rows` $count^ `of` $d `,` $k `gates` $gates)? attr-dict `:`
-    type($checkpoint) (`,` type($d)^ `,` type($k) `,` type($gates))? `->`
-    type($result) }];
+    $checkpoint (`rows` $count^ `of` $d `,` $k)? (`gates` $gates^)?
+    (`total` $total^)? (`from` $base^)? attr-dict `:` type($checkpoint)
+    (`,` type($d)^ `,` type($k))? (`,` type($gates)^)? (`total` type($total)^)?
+    `->` type($result) }];
 }
 
 def Replay_ContractOp : Replay_Op<"contract", []> {
@@ -173,28 +187,30 @@ def Replay_ContractOp : Replay_Op<"contract", []> {
     type($vectors) `->` type($results) }];
 }
 
-def Replay_FlushOp : Replay_Op<"flush", []> {
-  let summary = "Forms the state after a token and stores it";
+def Replay_FlushOp : Replay_Op<"flush", [AttrSizedOperandSegments]> {
+  let summary = "Forms a state and stores it";
   let description = [{
-    Stores `S diag(decay) + d k^T` to `dst`. The only place where a state is
-    formed outside of the rebuild readout. `decay` is one number or one a column.
+    Stores `S diag(decay) + d k^T`, the state after a token, to each destination;
+    S itself if there is no update. The only place where a state is formed
+    outside of the rebuild readout. `decay` is one number or one a column.
 
-    Constraints: (F1) d is a tensor<Vxf32>, k a tensor<Kxf32> of the state's
-    shape, and decay an f32 or a tensor<Kxf32>; (F2) `dst` has rank 2.
+    Constraints: (F1) decay, d and k are all there or all absent: d is a
+    tensor<Vxf32>, k a tensor<Kxf32> of the state's shape, and decay an f32 or a
+    tensor<Kxf32>; (F2) there is a destination, and each has rank 2.
 
     ```mlir
     replay.flush %s decay %alpha update %dt, %kt into %s0 : !replay.state<32x128>,
-        f32, tensor<32xf32>, tensor<128xf32>,
+        f32, tensor<32xf32>, tensor<128xf32> into
         !replay.view<32x128xf32, strides [128, 1], align 16>
     ```
   }];
-  let arguments = (ins Replay_StateType:$state, Replay_FloatTileOrScalar:$decay,
-    Replay_Tile:$d,
-    Replay_Tile:$k, Replay_ViewType:$dst);
+  let arguments = (ins Replay_StateType:$state,
+    Optional<Replay_FloatTileOrScalar>:$decay, Optional<Replay_Tile>:$d,
+    Optional<Replay_Tile>:$k, Variadic<Replay_ViewType>:$dsts);
   let hasVerifier = 1;
-  let assemblyFormat = [{ $state `decay` $decay `update` $d `,` $k `into` $dst
-    attr-dict `:` type($state) `,` type($decay) `,` type($d) `,` type($k) `,`
-    type($dst) }];
+  let assemblyFormat = [{ $state (`decay` $decay^ `update` $d `,` $k)? `into` $dsts
+    attr-dict `:` type($state) (`,` type($decay)^ `,` type($d) `,` type($k))?
+    `into` type($dsts) }];
 }
 
 //===----------------------------------------------------------------------===//
@@ -221,6 +237,21 @@ def Replay_ViewOp : Replay_Op<"view", [Pure, AttrSizedOperandSegments]> {
   let hasVerifier = 1;
   let assemblyFormat = [{ $ptr `offset` $offset (`sizes` $sizes^)?
     (`strides` $strides^)? attr-dict `:` type($ptr) `->` type($result) }];
+}
+
+def Replay_PointerOp : Replay_Op<"pointer", [Pure]> {
+  let summary = "An address that the kernel read from memory";
+  let description = [{
+    Passes see two such pointers as two arguments: what is read or written
+    through one is not read or written through another.
+
+    ```mlir
+    %p = replay.pointer %address -> !replay.ptr<f32>
+    ```
+  }];
+  let arguments = (ins I64:$address);
+  let results = (outs Replay_PtrType:$result);
+  let assemblyFormat = "$address attr-dict `->` type($result)";
 }
 
 def Replay_LoadOp : Replay_Op<"load", [AttrSizedOperandSegments,
@@ -268,6 +299,25 @@ def Replay_StoreOp : Replay_Op<"store", [MemoryEffects<[MemWrite]>]> {
   let hasVerifier = 1;
   let assemblyFormat = [{ $value `,` $view `[` $offsets `]` attr-dict `:`
     type($value) `,` type($view) }];
+}
+
+def Replay_ReportOp : Replay_Op<"report", [
+    MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "Tells the host of an error";
+  let description = [{
+    `word` points at { count, kind, row, layer: i32, value: i64 }, which other
+    devices and the host may read at any time. One thread of the block adds one
+    to the count; who finds it zero writes the rest, the kind last. Does nothing
+    if `word` is null.
+
+    ```mlir
+    replay.report %kind row %row layer %layer value %value to %word : !replay.ptr<i32>
+    ```
+  }];
+  let arguments = (ins I32:$kind, I32:$row, I32:$layer, I64:$value,
+    Replay_PtrType:$word);
+  let assemblyFormat = [{ $kind `row` $row `layer` $layer `value` $value `to`
+    $word attr-dict `:` type($word) }];
 }
 
 def Replay_PrefetchOp : Replay_Op<"prefetch", [

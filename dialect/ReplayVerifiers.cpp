@@ -51,15 +51,31 @@ LogicalResult ReconstructOp::verify() {
            isa<FloatType>(type.getElementType());
   };
   bool ring = getCount() != nullptr;
+  bool decays = getGates() || getTotal();
   if (ring != (getD() != nullptr) || ring != (getK() != nullptr) ||
-      ring != (getGates() != nullptr))
+      ring != decays || (getBase() && !ring))
     return emitOpError("ring operands must be all there or all absent (R3)");
   if (!floatView(getCheckpoint(), 2) ||
-      (ring && (!floatView(getD(), 2) || !floatView(getK(), 2) ||
-                !floatView(getGates(), 0))))
+      (ring && (!floatView(getD(), 2) || !floatView(getK(), 2))) ||
+      (getGates() && !floatView(getGates(), 0)))
     return emitOpError(
         "views must have float elements and rank 2, gates rank 1 "
         "or 2 (R1)");
+  if (getTotal() &&
+      (!isF32Tile(getTotal(), {getType().getColumns()}) ||
+       (getGates() && getGates().getType().getRank() != 2)))
+    return emitOpError() << "needs a total of tensor<" << getType().getColumns()
+                         << "xf32> and gates of rank 2 (R4)";
+  if (getBase()) {
+    int64_t size = getD().getType().getShape()[0];
+    auto differs = [&](Value view) {
+      return cast<ViewType>(view.getType()).getShape()[0] != size;
+    };
+    if (!getTotal() || ShapedType::isDynamic(size) || differs(getK()) ||
+        (getGates() && differs(getGates())))
+      return emitOpError("a wrapped ring needs a total and one static number "
+                         "of rows (R5)");
+  }
   if (!llvm::isPowerOf2_32(getDepth()))
     return emitOpError() << "depth is " << getDepth()
                          << "; it must be a power of two (R2)";
@@ -85,15 +101,19 @@ LogicalResult ContractOp::verify() {
 
 LogicalResult FlushOp::verify() {
   StateType state = getState().getType();
-  if (!isF32Tile(getD(), {state.getRows()}) ||
-      !isF32Tile(getK(), {state.getColumns()}) ||
-      !(getDecay().getType().isF32() ||
-        isF32Tile(getDecay(), {state.getColumns()})))
+  bool update = getDecay() != nullptr;
+  if (update != (getD() != nullptr) || update != (getK() != nullptr) ||
+      (update && (!isF32Tile(getD(), {state.getRows()}) ||
+                  !isF32Tile(getK(), {state.getColumns()}) ||
+                  !(getDecay().getType().isF32() ||
+                    isF32Tile(getDecay(), {state.getColumns()})))))
     return emitOpError() << "needs d of tensor<" << state.getRows()
                          << "xf32>, k of tensor<" << state.getColumns()
                          << "xf32> and a decay of f32 or k's type (F1)";
-  if (cast<ViewType>(getDst().getType()).getRank() != 2)
-    return emitOpError("destination must have rank 2 (F2)");
+  if (getDsts().empty() || llvm::any_of(getDsts(), [](Value dst) {
+        return cast<ViewType>(dst.getType()).getRank() != 2;
+      }))
+    return emitOpError("destinations must be there and have rank 2 (F2)");
   return success();
 }
 

@@ -116,6 +116,15 @@ Value KernelBuilder::divI(Value a, int32_t b) {
 Value KernelBuilder::remI(Value a, int32_t b) {
   return createOrFold<arith::RemUIOp>(a, i32(b));
 }
+Value KernelBuilder::divI(Value a, Value b) {
+  return createOrFold<arith::DivUIOp>(a, b);
+}
+Value KernelBuilder::remI(Value a, Value b) {
+  return createOrFold<arith::RemUIOp>(a, b);
+}
+Value KernelBuilder::select(Value condition, Value a, Value b) {
+  return createOrFold<arith::SelectOp>(condition, a, b);
+}
 Value KernelBuilder::minI(Value a, Value b) {
   return arith::MinSIOp::create(*this, a, b);
 }

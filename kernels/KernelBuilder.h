@@ -64,7 +64,10 @@ public:
   mlir::Value mulI(mlir::Value a, mlir::Value b);
   mlir::Value divI(mlir::Value a, int32_t b); ///< Unsigned.
   mlir::Value remI(mlir::Value a, int32_t b); ///< Unsigned.
+  mlir::Value divI(mlir::Value a, mlir::Value b); ///< Unsigned.
+  mlir::Value remI(mlir::Value a, mlir::Value b); ///< Unsigned.
   mlir::Value minI(mlir::Value a, mlir::Value b);
+  mlir::Value select(mlir::Value condition, mlir::Value a, mlir::Value b);
   mlir::Value isLess(mlir::Value a, mlir::Value b); ///< Signed.
   mlir::Value isEqual(mlir::Value a, mlir::Value b);
   mlir::Value allOf(mlir::Value a, mlir::Value b);

@@ -126,6 +126,7 @@ private:
                {id ? id : i32(0), n ? n : i32(-1), site("barrier")});
           return erase(op);
         })
+        .Case([&](LLVM::AtomicRMWOp atomic) { return lowerAtomic(atomic); })
         .Case([&](NVVM::FenceMbarrierInitOp) { return erase(op); })
         .Case([&](NVVM::MBarrierInitOp init) {
           call("replayjit_emu_mbarrier_init", {},
@@ -196,6 +197,20 @@ private:
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(branch.thenBlock());
     body();
+  }
+
+  /// One lane runs at a time, so that checking its two halves is enough.
+  LogicalResult lowerAtomic(LLVM::AtomicRMWOp op) {
+    Value address = generic(op.getPtr());
+    Value bytes = i32(op.getVal().getType().getIntOrFloatBitWidth() / 8);
+    call("replayjit_emu_load", {},
+         {scratch, address, bytes, i32(host::Global), site("atomic")});
+    Value before = LLVM::LoadOp::create(b, op.getVal().getType(), scratch);
+    Value after = LLVM::AddOp::create(b, before, op.getVal());
+    LLVM::StoreOp::create(b, after, scratch);
+    call("replayjit_emu_store", {},
+         {address, scratch, bytes, i32(host::Global), site("atomic")});
+    return replace(op, before);
   }
 
   LogicalResult lowerLoad(LdOp op) {

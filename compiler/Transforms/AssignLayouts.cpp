@@ -308,14 +308,16 @@ private:
       }
   }
 
+  /// All of them before anything flows: the matrix unit takes no other layout.
   void anchorDots() {
     kernel->walk([&](DotOp dot) {
       auto type = tileTypeOf(dot.getResult());
       if (dot.getPrecision() != Precision::Ieee)
-        anchor(dot.getResult(),
-               LinearLayout::mmaResult(type.getDimSize(0), type.getDimSize(1),
-                                       numWarps));
+        set(dot.getResult(),
+            LinearLayout::mmaResult(type.getDimSize(0), type.getDimSize(1),
+                                    numWarps));
     });
+    flow();
   }
 
   /// 8 lanes of 16 bytes cover 128 bytes of a row, a whole cache line.

@@ -6,11 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Transforms/Passes.h"
-
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "compiler/Transforms/TileBuilder.h"
 
 namespace replayjit {
 #define GEN_PASS_DEF_EXPANDSTATEPASS
@@ -23,137 +19,99 @@ using namespace replayjit::replay;
 
 namespace {
 
-/// Tile arithmetic in f32 at one insertion point.
-struct TileBuilder : ImplicitLocOpBuilder {
-  using ImplicitLocOpBuilder::ImplicitLocOpBuilder;
-
-  RankedTensorType tileType(ArrayRef<int64_t> shape, Type element = {}) {
-    return RankedTensorType::get(shape, element ? element : getF32Type());
-  }
-  Value index(int32_t value) {
-    return arith::ConstantOp::create(*this, getI32IntegerAttr(value));
-  }
-  /// The neutral element of a sum; -0, so that adding to it folds away.
-  Value zeros(ArrayRef<int64_t> shape) {
-    return arith::ConstantOp::create(
-        *this, DenseElementsAttr::get(tileType(shape), getF32FloatAttr(-0.0)));
-  }
-  Value zero() {
-    return arith::ConstantOp::create(*this, getF32FloatAttr(-0.0));
-  }
-  /// A tile of `view` as f32.
-  Value load(Value view, ArrayRef<Value> offsets, ArrayRef<int64_t> shape) {
-    Type element = cast<ViewType>(view.getType()).getElementType();
-    Value tile = LoadOp::create(*this, tileType(shape, element), view, offsets,
-                                /*mask=*/Value());
-    return element.isF32()
-               ? tile
-               : arith::ExtFOp::create(*this, tileType(shape), tile);
-  }
-  void store(Value tile, Value view, ArrayRef<Value> offsets) {
-    auto type = cast<RankedTensorType>(tile.getType());
-    Type element = cast<ViewType>(view.getType()).getElementType();
-    if (!element.isF32())
-      tile = arith::TruncFOp::create(*this, tileType(type.getShape(), element),
-                                     tile);
-    StoreOp::create(*this, tile, view, offsets);
-  }
-  Value add(Value a, Value b) { return arith::AddFOp::create(*this, a, b); }
-  Value mul(Value a, Value b) { return arith::MulFOp::create(*this, a, b); }
-  Value fma(Value a, Value b, Value c) {
-    return math::FmaOp::create(*this, a, b, c);
-  }
-  Value exp(Value a) { return math::ExpOp::create(*this, a); }
-  Value reduce(Value tile, int axis) {
-    auto type = cast<RankedTensorType>(tile.getType());
-    Type result = getF32Type();
-    if (type.getRank() == 2)
-      result = tileType({type.getDimSize(1 - axis)});
-    return ReduceOp::create(*this, result, tile, axis);
-  }
-  Value splat(Value scalar, ArrayRef<int64_t> shape) {
-    return SplatOp::create(*this, tileType(shape), scalar);
-  }
-  /// A rank-1 tile repeated along a new dimension `axis` of size `size`.
-  Value spread(Value tile, int axis, int64_t size) {
-    int64_t length = cast<RankedTensorType>(tile.getType()).getDimSize(0);
-    SmallVector<int64_t> thin = {length, length}, full = {length, length};
-    thin[axis] = 1;
-    full[axis] = size;
-    Value expanded = ExpandOp::create(*this, tileType(thin), tile, axis);
-    if (size == 1)
-      return expanded;
-    return BroadcastOp::create(*this, tileType(full), expanded);
-  }
-  Value slice(Value tile, Value offset, int64_t size) {
-    return createOrFold<SliceOp>(tileType({size}), tile, offset);
-  }
-  Value transpose(Value tile) {
-    auto type = cast<RankedTensorType>(tile.getType());
-    return TransposeOp::create(
-        *this, tileType({type.getDimSize(1), type.getDimSize(0)}), tile);
-  }
-  /// Of each row, the sum of the gates of the rows before it: the newer ones.
-  Value newerSums(Value gates) {
-    return CumsumOp::create(*this, gates.getType(), gates, /*axis=*/0,
-                            /*reverse=*/false, /*exclusive=*/true);
-  }
-  /// `tile` times `decay`, a number or one a column.
-  Value decayed(Value tile, Value decay) {
-    auto type = cast<RankedTensorType>(tile.getType());
-    bool perColumn = isa<RankedTensorType>(decay.getType());
-    return mul(tile, perColumn ? spread(decay, 0, type.getDimSize(0))
-                               : splat(decay, type.getShape()));
-  }
-  Value dot(Value a, Value b, Value c, Precision precision) {
-    return DotOp::create(*this, c.getType(), a, b, c, precision);
-  }
-  /// A loop over the K tiles, to be unrolled.
-  scf::ForOp tileLoop(int64_t size, int64_t step, ValueRange init) {
-    auto loop =
-        scf::ForOp::create(*this, index(0), index(size), index(step), init);
-    loop->setAttr(kTileLoop, getUnitAttr());
-    return loop;
-  }
-};
-
 /// What every use of one state shares: its parts, and the decays of the
 /// checkpoint (A) and of the ring's rows (W), computed once where it is
 /// reconstructed. Gates of a column each (KDA) make A a vector over K and W a
-/// tile; else they are a number and a vector over the rows.
+/// tile, or A again where k comes decayed; else A is a number and W a vector
+/// over the rows.
 struct StateParts {
-  ReconstructOp op;
+  mutable ReconstructOp op;
   int64_t rows, columns, depth;
   Value decay;   ///< A, f32 or tensor<columns>; null without a ring.
-  Value weights; ///< W, tensor<depth[xcolumns]>; null without a ring.
+  Value weights; ///< W, tensor<depth[xcolumns]>; null without gates.
 
   explicit StateParts(ReconstructOp op)
       : op(op), rows(op.getType().getRows()),
         columns(op.getType().getColumns()), depth(op.getDepth()) {
-    if (!op.getCount())
+    if (!hasRing())
       return;
     TileBuilder b(op.getLoc(), op);
-    Value gates = loadGates(b, b.index(0), depth, b.index(0), columns);
-    weights = b.exp(b.newerSums(gates));
-    decay = b.exp(b.reduce(gates, 0));
+    Value total = op.getTotal();
+    if (op.getGates()) {
+      Value gates = loadGates(b, b.index(0), depth, b.index(0), columns);
+      weights = b.exp(exponents(b, gates, b.index(0)));
+      if (!total)
+        total = b.reduce(gates, 0);
+    }
+    decay = b.exp(total);
   }
-  bool hasRing() const { return weights != nullptr; }
+
+  bool hasRing() const { return op.getCount() != nullptr; }
   bool isPerColumn() const {
-    ReconstructOp parts = op;
-    return hasRing() && parts.getGates().getType().getRank() == 2;
+    return decay && isa<RankedTensorType>(decay.getType());
+  }
+  /// True if the weight of a row needs the gates of the rows before it.
+  bool isScanned() const { return hasRing() && !op.getTotal(); }
+  /// The end of a loop over the ring's rows.
+  Value rowCount(TileBuilder &b) const {
+    if (!op.getBase())
+      return op.getCount();
+    return b.index(op.getD().getType().getShape()[0]);
+  }
+
+  Value checkpoint(TileBuilder &b, Value column, int64_t width) const {
+    return b.load(op.getCheckpoint(), {b.index(0), column}, {rows, width});
+  }
+  /// `count` rows of d from `row`.
+  Value loadD(TileBuilder &b, Value row, int64_t count) const {
+    return loadRows(b, op.getD(), row, count, b.index(0), rows);
+  }
+  Value loadK(TileBuilder &b, Value row, int64_t count, Value column,
+              int64_t width) const {
+    return loadRows(b, op.getK(), row, count, column, width);
   }
   /// The gates of `count` rows from `row`, of the columns asked for if they
   /// have columns.
   Value loadGates(TileBuilder &b, Value row, int64_t count, Value column,
                   int64_t width) const {
-    ReconstructOp parts = op;
-    if (parts.getGates().getType().getRank() == 1)
-      return b.load(parts.getGates(), row, count);
-    return b.load(parts.getGates(), {row, column}, {count, width});
+    if (op.getGates().getType().getRank() == 1)
+      return b.load(op.getGates(), row, count);
+    return loadRows(b, op.getGates(), row, count, column, width);
   }
-  Value checkpoint(TileBuilder &b, Value column, int64_t blockK) const {
-    ReconstructOp parts = op;
-    return b.load(parts.getCheckpoint(), {b.index(0), column}, {rows, blockK});
+
+  /// What exp makes the weights of rows from their `gates`, of the columns
+  /// from `column`. A scan starts from zero.
+  Value exponents(TileBuilder &b, Value gates, Value column) const {
+    if (isScanned())
+      return b.newerSums(gates);
+    auto type = cast<RankedTensorType>(gates.getType());
+    Value total = b.slice(op.getTotal(), column, type.getDimSize(1));
+    return b.sub(b.spread(total, 0, type.getDimSize(0)), gates);
+  }
+
+  /// Rows of k times weights: one a row, one each, or (none) A's.
+  Value weighted(TileBuilder &b, Value kRows, Value own, Value column) const {
+    auto type = cast<RankedTensorType>(kRows.getType());
+    if (own)
+      return b.mul(kRows, own);
+    return b.mul(kRows, b.spread(b.slice(decay, column, type.getDimSize(1)), 0,
+                                 type.getDimSize(0)));
+  }
+
+private:
+  Value loadRows(TileBuilder &b, Value view, Value row, int64_t count,
+                 Value column, int64_t width) const {
+    return b.load(view, {row, column}, {count, width},
+                  op.getBase() ? isThere(b, row, count, width) : Value());
+  }
+
+  /// Of each physical row of a ring of L that wraps: (p - base) mod L < count.
+  Value isThere(TileBuilder &b, Value row, int64_t count, int64_t width) const {
+    int32_t size = op.getD().getType().getShape()[0];
+    auto all = [&](Value scalar) { return b.splat(scalar, {count}); };
+    Value shift = b.addI(row, b.subI(b.index(size), op.getBase()));
+    Value place = b.remI(b.addI(b.iota(count), all(shift)), all(b.index(size)));
+    return b.spread(b.isLess(place, all(op.getCount())), 1, width);
   }
 };
 
@@ -176,10 +134,6 @@ struct ExpandStatePass : replayjit::impl::ExpandStatePassBase<ExpandStatePass> {
     SmallVector<ReconstructOp> states;
     getOperation()->walk([&](ReconstructOp op) { states.push_back(op); });
     for (ReconstructOp op : states) {
-      if (rebuild && op.getGates() && op.getGates().getType().getRank() == 2) {
-        op.emitError("the rebuild readout takes one gate a row");
-        return signalPassFailure();
-      }
       if (blockK < 1 || op.getType().getColumns() % blockK != 0) {
         op.emitError() << "block-k " << (int)blockK << " does not divide the "
                        << op.getType().getColumns() << " columns of the state";
@@ -222,15 +176,13 @@ struct ExpandStatePass : replayjit::impl::ExpandStatePassBase<ExpandStatePass> {
     scf::YieldOp::create(b, sums);
     b.setInsertionPoint(op);
 
-    ReconstructOp parts = state.op;
     Value kRows, dRows;
     if (state.hasRing()) {
-      kRows = b.load(parts.getK(), {b.index(0), b.index(0)},
-                     {state.depth, state.columns});
+      kRows =
+          state.loadK(b, b.index(0), state.depth, b.index(0), state.columns);
       if (perColumn)
-        kRows = b.mul(kRows, state.weights);
-      dRows = b.load(parts.getD(), {b.index(0), b.index(0)},
-                     {state.depth, state.rows});
+        kRows = state.weighted(b, kRows, state.weights, b.index(0));
+      dRows = state.loadD(b, b.index(0), state.depth);
     }
     for (auto [i, vector] : llvm::enumerate(op.getVectors())) {
       Value result = loop.getResult(i);
@@ -248,30 +200,27 @@ struct ExpandStatePass : replayjit::impl::ExpandStatePassBase<ExpandStatePass> {
     }
   }
 
-  /// The columns from `column` of S as a tile: S0 A + (W d)^T k.
+  /// The columns from `column` of S as a tile: S0 A + (W d)^T k, or with a
+  /// decay a column S0 A + d^T (W k).
   Value rebuildTile(TileBuilder &b, const StateParts &state, Value column) {
     Value tile = state.checkpoint(b, column, blockK);
     if (!state.hasRing())
       return tile;
     // The matrix unit wants at least 16 rows; those past the ring read as zero.
     int64_t depth = std::max<int64_t>(state.depth, 16);
-    ReconstructOp parts = state.op;
-    Value dRows =
-        b.load(parts.getD(), {b.index(0), b.index(0)}, {depth, state.rows});
-    Value kRows = b.load(parts.getK(), {b.index(0), column}, {depth, blockK});
-    Value weighted =
-        b.mul(dRows, b.spread(weightsOf(b, state, depth), 1, state.rows));
-    tile = b.mul(tile, b.splat(state.decay, {state.rows, blockK}));
-    return b.dot(b.transpose(weighted), kRows, tile, readoutPrecision);
-  }
-
-  /// The ring's weights for `depth` rows, at least as many as it has.
-  Value weightsOf(TileBuilder &b, const StateParts &state, int64_t depth) {
-    if (depth == state.depth)
-      return state.weights;
-    ReconstructOp parts = state.op;
-    Value gates = b.load(parts.getGates(), b.index(0), depth);
-    return b.exp(b.newerSums(gates));
+    Value dRows = state.loadD(b, b.index(0), depth);
+    Value kRows = state.loadK(b, b.index(0), depth, column, blockK);
+    Value weights;
+    if (state.weights) {
+      Value gates = state.loadGates(b, b.index(0), depth, column, blockK);
+      weights = b.exp(state.exponents(b, gates, column));
+    }
+    if (state.isPerColumn())
+      kRows = state.weighted(b, kRows, weights, column);
+    else
+      dRows = b.mul(dRows, b.spread(weights, 1, state.rows));
+    tile = b.decayed(tile, columnsOf(b, state.decay, column));
+    return b.dot(b.transpose(dRows), kRows, tile, readoutPrecision);
   }
 
   void contractRebuild(const StateParts &state, ContractOp op) {
@@ -292,13 +241,17 @@ struct ExpandStatePass : replayjit::impl::ExpandStatePassBase<ExpandStatePass> {
     op->replaceAllUsesWith(loop.getResults());
   }
 
-  /// S' = tile * decay + d k^T, stored.
+  /// Stores S' = tile * decay + d k^T, or the tile if there is no update.
   void storeUpdated(TileBuilder &b, const StateParts &state, FlushOp op,
                     Value tile, Value column) {
-    Value d = b.spread(op.getD(), 1, blockK);
-    Value k = b.spread(b.slice(op.getK(), column, blockK), 0, state.rows);
-    tile = b.decayed(tile, columnsOf(b, op.getDecay(), column));
-    b.store(b.fma(d, k, tile), op.getDst(), {b.index(0), column});
+    if (op.getDecay()) {
+      Value d = b.spread(op.getD(), 1, blockK);
+      Value k = b.spread(b.slice(op.getK(), column, blockK), 0, state.rows);
+      tile = b.decayed(tile, columnsOf(b, op.getDecay(), column));
+      tile = b.fma(d, k, tile);
+    }
+    for (Value dst : op.getDsts())
+      b.store(tile, dst, {b.index(0), column});
   }
 
   /// The columns from `column` of a decay; all of them if it is a number.
@@ -316,46 +269,58 @@ struct ExpandStatePass : replayjit::impl::ExpandStatePassBase<ExpandStatePass> {
     storeUpdated(b, state, op, rebuildTile(b, state, column), column);
   }
 
-  /// Adds the ring's rows to S0 A in chunks, newest first; the weight of a row
-  /// is exp of the gates summed so far, which the loop carries.
+  /// Adds the ring's rows to S0 A in chunks. Where a row's weight is exp of the
+  /// gates of all newer rows, the loop carries their sum.
   void flushOutputOnly(const StateParts &state, FlushOp op) {
     TileBuilder b(op.getLoc(), op);
-    ReconstructOp parts = state.op;
     scf::ForOp tiles = b.tileLoop(state.columns, blockK, {});
     b.setInsertionPointToStart(tiles.getBody());
     Value column = tiles.getInductionVar();
     Value tile = state.checkpoint(b, column, blockK);
     if (state.hasRing()) {
-      int64_t chunk = std::min<int64_t>(flushRows, state.depth);
-      if (ringPrecision != Precision::Ieee)
-        chunk = std::max<int64_t>(state.depth, 16);
-      bool perColumn = state.isPerColumn();
       tile = b.decayed(tile, columnsOf(b, state.decay, column));
-      Value zero = perColumn ? b.zeros({blockK}) : b.zero();
-      auto loop = scf::ForOp::create(b, b.index(0), parts.getCount(),
-                                     b.index(chunk), ValueRange{tile, zero});
-      b.setInsertionPointToStart(loop.getBody());
-      Value row = loop.getInductionVar();
-      Value newer = loop.getRegionIterArg(1);
-      Value gates = state.loadGates(b, row, chunk, column, blockK);
-      Value before =
-          perColumn ? b.spread(newer, 0, chunk) : b.splat(newer, {chunk});
-      Value weights = b.exp(b.add(b.newerSums(gates), before));
-      Value dRows =
-          b.load(parts.getD(), {row, b.index(0)}, {chunk, state.rows});
-      Value kRows = b.load(parts.getK(), {row, column}, {chunk, blockK});
-      if (perColumn)
-        kRows = b.mul(kRows, weights);
-      else
-        dRows = b.mul(dRows, b.spread(weights, 1, state.rows));
-      Value next = b.dot(b.transpose(dRows), kRows, loop.getRegionIterArg(0),
-                         ringPrecision);
-      Value sum = b.add(newer, b.reduce(gates, 0));
-      scf::YieldOp::create(b, ValueRange{next, sum});
-      b.setInsertionPointAfter(loop);
-      tile = loop.getResult(0);
+      tile = addRows(b, state, tile, column);
     }
     storeUpdated(b, state, op, tile, column);
+  }
+
+  Value addRows(TileBuilder &b, const StateParts &state, Value tile,
+                Value column) {
+    int64_t chunk = std::min<int64_t>(flushRows, state.depth);
+    if (ringPrecision != Precision::Ieee)
+      chunk = std::max<int64_t>(state.depth, 16);
+    bool perColumn = state.isPerColumn();
+    SmallVector<Value> carried = {tile};
+    if (state.isScanned())
+      carried.push_back(perColumn ? b.zeros({blockK}) : b.zero());
+    auto loop = scf::ForOp::create(b, b.index(0), state.rowCount(b),
+                                   b.index(chunk), carried);
+    b.setInsertionPointToStart(loop.getBody());
+    Value row = loop.getInductionVar();
+    Value gates, weights;
+    if (state.weights) {
+      gates = state.loadGates(b, row, chunk, column, blockK);
+      weights = state.exponents(b, gates, column);
+      if (state.isScanned()) {
+        Value newer = loop.getRegionIterArg(1);
+        weights = b.add(weights, perColumn ? b.spread(newer, 0, chunk)
+                                           : b.splat(newer, {chunk}));
+      }
+      weights = b.exp(weights);
+    }
+    Value dRows = state.loadD(b, row, chunk);
+    Value kRows = state.loadK(b, row, chunk, column, blockK);
+    if (perColumn)
+      kRows = state.weighted(b, kRows, weights, column);
+    else
+      dRows = b.mul(dRows, b.spread(weights, 1, state.rows));
+    carried = {b.dot(b.transpose(dRows), kRows, loop.getRegionIterArg(0),
+                     ringPrecision)};
+    if (state.isScanned())
+      carried.push_back(b.add(loop.getRegionIterArg(1), b.reduce(gates, 0)));
+    scf::YieldOp::create(b, carried);
+    b.setInsertionPointAfter(loop);
+    return loop.getResult(0);
   }
 };
 

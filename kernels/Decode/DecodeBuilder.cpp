@@ -1,15 +1,12 @@
 //===- DecodeBuilder.cpp - The decode step as a tile program --------------===//
 //
-// One block computes BV rows of one value head of one request: the grid is
-// (request, value head, V tile), the V tile running fastest. The order of the
-// steps is that of the operator contract (SGLang PR #28451).
+// The order of the steps is that of the operator contract (SGLang PR #28451).
 //
 //===----------------------------------------------------------------------===//
 
 #include "kernels/Decode/DecodeBuilder.h"
 
-#include "kernels/Decode/DecodeArgs.h"
-#include "kernels/KernelBuilder.h"
+#include "kernels/Decode/PoolProgram.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -56,82 +53,55 @@ std::vector<ArgumentSpec> argumentsOf(const DecodeSpec &spec) {
   return arguments;
 }
 
-class DecodeProgram {
+class DecodeProgram : PoolProgram {
 public:
   DecodeProgram(MLIRContext &context, const DecodeSpec &spec,
                 const DecodeTuning &tuning)
-      : spec(spec), tuning(tuning), keys(nextPowerOfTwo(spec.headDimK)),
-        rows(tuning.blockV), depth(nextPowerOfTwo(spec.ringDepth)),
-        tiles((spec.headDimV + rows - 1) / rows),
-        b(context, kernelName(spec, tuning), argumentsOf(spec), tuning.numWarps,
-          spec.numValueHeads * tiles) {
-    if (tuning.maxRegisters)
-      b.limitRegisters(tuning.maxRegisters);
+      : PoolProgram(context, spec, tuning, argumentsOf(spec)) {
+    pool = {b.argument("state"),      b.argument("dRing"),
+            b.argument("kRing"),      b.argument("gRing"),
+            b.argument("statePitch"), b.argument("dPitch"),
+            b.argument("kPitch"),     b.argument("gPitch")};
   }
 
   OwningOpRef<ModuleOp> build() {
-    locateBlock();
+    setRow(locateHead(ProgramIdOp::create(b, Axis::X)));
     // Any grid: blocks past the batch do nothing.
     b.when(b.isLess(at.row, b.argument("batch")), [&] {
-      readCursor();
+      readPlaces();
+      Value isThere = negated(isNull(at.slot));
       b.branch(
-          at.isLive, [&] { liveRow(); }, [&] { nullRow(); });
+          b.allOf(isThere, allLegal()), [&] { liveRow(); },
+          [&] { nullRow(isThere); });
     });
     return b.take();
   }
 
 private:
-  const DecodeSpec &spec;
-  const DecodeTuning &tuning;
-  const int64_t keys;  ///< K rounded up to a power of two.
-  const int64_t rows;  ///< BV
-  const int64_t depth; ///< L rounded up to a power of two.
-  const int tiles;     ///< V tiles of a head.
-  KernelBuilder b;
+  Value trackSlot, isTracked; ///< If the spec has track_indices.
 
-  /// What a block works on: request, value head, key head, V tile, the tile's
-  /// first row and its rows; and the request's slot and cursor.
-  struct Place {
-    Value row, row64, head, keyHead, tile, firstV;
-    Dim vDim;
-    Value slot, cursor, isLive;
-  };
-  Place at;
-
-  bool hasRing() const { return spec.ringDepth > 1; }
-  /// Elements of a gate ring's row.
-  int64_t gatesPerRow() const { return gateWidth(spec); }
-
-  void locateBlock() { locate(ProgramIdOp::create(b, Axis::X)); }
-
-  void locate(Value pid) {
-    at.tile = b.remI(pid, tiles);
-    Value pair = b.divI(pid, tiles);
-    at.head = b.remI(pair, spec.numValueHeads);
-    at.row = b.divI(pair, spec.numValueHeads);
-    at.row64 = b.toI64(at.row);
-    at.keyHead = b.divI(at.head, spec.numValueHeads / spec.numKeyHeads);
-    at.firstV = b.mulI(at.tile, b.i32(rows));
-    // A head whose V is no multiple of BV has fewer rows in its last tile.
-    at.vDim = {rows, 1};
-    if (spec.headDimV % rows != 0)
-      at.vDim.dynamicSize =
-          b.minI(b.subI(b.i32(spec.headDimV), at.firstV), b.i32(rows));
+  Value isSlot(Value slot) {
+    return b.isLess(slot, b.toI64(b.argument("slots")));
   }
 
-  void readCursor() {
-    b.describe("state_indices");
-    at.slot =
-        b.toI64(b.loadScalar(b.argument("stateIndices"),
-                             b.mulI(at.row64, b.argument("stateIndexStride"))));
-    b.describe("write_pos");
-    at.cursor = b.loadScalar(b.argument("writePos"), at.row64);
-    Value first = b.i64(spec.nullSlot == NullSlot::Negative ? -1 : 0);
-    Value slotOk = b.allOf(b.isLess(first, at.slot),
-                           b.isLess(at.slot, b.toI64(b.argument("slots"))));
-    Value cursorOk = b.allOf(b.isLess(b.i32(-1), at.cursor),
-                             b.isLess(at.cursor, b.i32(spec.ringDepth)));
-    at.isLive = b.allOf(slotOk, cursorOk);
+  void readSlot() { at.slot = loadIndex("stateIndices", "stateIndexStride"); }
+
+  void readPlaces() {
+    readSlot();
+    check(isSlot(at.slot), ErrorKind::StateSlot, at.slot);
+    if (spec.family == Family::Replay)
+      readRingPlace();
+    at.dst = at.slot;
+    if (spec.hasDstIndices) {
+      at.dst = loadIndex("dstIndices", "dstIndexStride");
+      check(b.allOf(negated(isNull(at.dst)), isSlot(at.dst)),
+            ErrorKind::DstSlot, at.dst);
+    }
+    if (spec.hasTrackIndices) {
+      trackSlot = loadIndex("trackIndices", "trackIndexStride");
+      isTracked = negated(isNull(trackSlot));
+      check(isSlot(trackSlot), ErrorKind::TrackSlot, trackSlot);
+    }
   }
 
   /// Asks for the checkpoint that the block `prefetchDistance` places on will
@@ -141,74 +111,45 @@ private:
         alignment(spec.stateType, spec.headDimK) < 16)
       return;
     Place own = at;
-    locate(b.addI(ProgramIdOp::create(b, Axis::X),
-                  b.i32(tuning.prefetchDistance)));
+    setRow(locateHead(b.addI(ProgramIdOp::create(b, Axis::X),
+                             b.i32(tuning.prefetchDistance))));
     b.when(b.isLess(at.row, b.argument("batch")), [&] {
-      readCursor();
-      b.when(at.isLive, [&] { PrefetchOp::create(b, stateView()); });
+      readSlot();
+      b.when(b.allOf(negated(isNull(at.slot)), isSlot(at.slot)),
+             [&] { PrefetchOp::create(b, stateView(at.slot)); });
     });
     at = own;
   }
 
-  //===--- Offsets (elements, i64) and views
-  //----------------------------------//
+  //===--- Views of a token's arguments --------------------------------------//
 
   /// row * stride + head-dependent column.
   Value inRow(const char *stride, Value column) {
     return b.addI(b.mulI(at.row64, b.argument(stride)), b.toI64(column));
   }
-  /// slot * pitch + inner * size.
-  Value inSlot(const char *pitch, Value inner, int64_t size) {
-    return b.addI(b.mulI(at.slot, b.argument(pitch)),
-                  b.mulI(b.toI64(inner), b.i64(size)));
-  }
-  /// What the spec promises, cut down to what divides `elements` of `type`.
-  int64_t alignment(DataType type, int64_t elements) {
-    int64_t bytes = spec.alignment;
-    while (bytes > 0 && (elements * byteSize(type)) % bytes != 0)
-      bytes /= 2;
-    return bytes;
-  }
-  Value vectorView(const char *name, DataType type, Value offset, Dim dim,
-                   int64_t headSize) {
+  Value vectorView(Value pointer, const char *name, DataType type, Value offset,
+                   Dim dim, int64_t headSize) {
     b.describe(name);
-    return b.view(b.argument(name), offset, {dim}, alignment(type, headSize));
+    return b.view(pointer, offset, {dim}, alignment(type, headSize));
   }
-  Value valueView(const char *name, DataType type, Value offset) {
-    return vectorView(name, type, b.addI(offset, b.toI64(at.firstV)), at.vDim,
-                      spec.headDimV);
+  Value argumentView(const char *name, DataType type, Value offset, Dim dim,
+                     int64_t headSize) {
+    return vectorView(b.argument(name), name, type, offset, dim, headSize);
   }
-  /// The block's rows of the checkpoint.
-  Value stateView() {
-    int64_t k = spec.headDimK;
-    Value offset = b.addI(inSlot("statePitch", at.head, spec.headDimV * k),
-                          b.toI64(b.mulI(at.firstV, b.i32(k))));
-    Dim rowsDim = at.vDim;
-    rowsDim.stride = k;
-    b.describe("state");
-    return b.view(b.argument("state"), offset, {rowsDim, Dim{k, 1}},
-                  alignment(spec.stateType, k));
-  }
-
-  /// Ring row `index` (i32): its offset in a ring of `size` elements a row.
-  Value ringRow(const char *pitch, Value inner, Value index, int64_t size) {
-    return b.addI(inSlot(pitch, inner, spec.ringDepth * size),
-                  b.toI64(b.mulI(index, b.i32(size))));
-  }
-
-  //===--- The parts of a step
-  //-------------------------------------------------//
-
   Value outView() {
-    Value column = b.mulI(at.head, b.i32(spec.headDimV));
-    return valueView("out", spec.outType, inRow("outStride", column));
+    Value column = b.addI(b.mulI(at.head, b.i32(spec.headDimV)), at.firstV);
+    return argumentView("out", spec.outType, inRow("outStride", column),
+                        at.vDim, spec.headDimV);
   }
 
-  void nullRow() {
+  void nullRow(Value isThere) {
     b.describe("out");
     Value zeros = SplatOp::create(b, b.tileType({rows}), b.f32(0));
     b.storeTile(zeros, outView());
+    b.when(isThere, [&] { reportFailure(b.argument("layer")); });
   }
+
+  //===--- The parts of a step -----------------------------------------------//
 
   /// g and alpha are numbers for GDN, vectors over K for KDA.
   struct GateValues {
@@ -227,7 +168,7 @@ private:
         return scalar(name, b.addI(row, b.toI64(at.head)));
       int64_t k = spec.headDimK;
       Value offset = b.addI(row, b.toI64(b.mulI(at.head, b.i32(k))));
-      return b.loadTile(vectorView(name, type, offset, Dim{k, 1}, k), {keys});
+      return b.loadTile(argumentView(name, type, offset, Dim{k, 1}, k), {keys});
     };
     Value a =
         perChannel("a", spec.gateType, b.mulI(at.row64, b.argument("aStride")));
@@ -248,14 +189,18 @@ private:
     return {g, b.exp(g), beta};
   }
 
-  /// q or k of the key head, normalized over K if the spec says so.
+  /// q (part 0) or k (1) of the key head, normalized over K if the spec says
+  /// so.
   Value readKey(int part) {
     int64_t k = spec.headDimK;
-    Value column =
-        b.mulI(b.addI(b.i32(part * spec.numKeyHeads), at.keyHead), b.i32(k));
-    Value x = b.loadTile(vectorView("q", spec.actType,
-                                    inRow("qStride", column), Dim{k, 1}, k),
-                         {keys});
+    const bool isOwn = spec.hasSeparateQkv && part == 1;
+    Value head = at.keyHead;
+    if (part == 1 && !spec.hasSeparateQkv)
+      head = b.addI(b.i32(spec.numKeyHeads), head);
+    Value offset = inRow(isOwn ? "kStride" : "qStride", b.mulI(head, b.i32(k)));
+    Value x = b.loadTile(
+        argumentView(isOwn ? "k" : "q", spec.actType, offset, Dim{k, 1}, k),
+        {keys});
     if (!spec.qkL2Norm)
       return x;
     b.describe("q/k norm");
@@ -264,47 +209,25 @@ private:
   }
 
   Value readValue() {
+    Value column = b.addI(b.mulI(at.head, b.i32(spec.headDimV)), at.firstV);
+    if (spec.hasSeparateQkv)
+      return b.loadTile(argumentView("v", spec.actType,
+                                     inRow("vStride", column), at.vDim,
+                                     spec.headDimV),
+                        {rows});
     // v follows q and k, so its alignment is also that of their size.
     int64_t before = 2 * spec.numKeyHeads * spec.headDimK;
-    Value column =
-        b.addI(b.i32(before),
-               b.addI(b.mulI(at.head, b.i32(spec.headDimV)), at.firstV));
-    return b.loadTile(vectorView("q", spec.actType,
-                                 inRow("qStride", column), at.vDim,
-                                 std::gcd<int64_t>(before, spec.headDimV)),
+    Value offset = inRow("qStride", b.addI(b.i32(before), column));
+    return b.loadTile(argumentView("q", spec.actType, offset, at.vDim,
+                                   std::gcd<int64_t>(before, spec.headDimV)),
                       {rows});
   }
 
-  /// Checkpoint and ring, the ring's rows from the newest down.
-  Value readState() {
-    Value s0 = stateView();
-    auto type = StateType::get(b.getContext(), rows, keys);
-    if (!hasRing())
-      return ReconstructOp::create(b, type, s0, Value(), Value(), Value(),
-                                   Value(), /*depth=*/1);
-    int64_t k = spec.headDimK, v = spec.headDimV;
-    Value newest = b.subI(at.cursor, b.i32(1));
-    b.describe("dRing");
-    Value dOffset =
-        b.addI(ringRow("dPitch", at.head, newest, v), b.toI64(at.firstV));
-    Value d =
-        b.view(b.argument("dRing"), dOffset, {Dim{0, -v, at.cursor}, at.vDim},
-               alignment(spec.ringType, v));
-    b.describe("kRing");
-    Value kr =
-        b.view(b.argument("kRing"), ringRow("kPitch", at.keyHead, newest, k),
-               {Dim{0, -k, at.cursor}, Dim{k, 1}}, alignment(spec.ringType, k));
-    b.describe("gRing");
-    int64_t gates = gatesPerRow();
-    SmallVector<Dim> gateDims = {Dim{0, -gates, at.cursor}};
-    if (spec.isKda)
-      gateDims.push_back(Dim{gates, 1});
-    Value g =
-        b.view(b.argument("gRing"), ringRow("gPitch", at.head, newest, gates),
-               gateDims, spec.isKda ? alignment(DataType::F32, gates) : 0);
-    b.describe("replay");
-    return ReconstructOp::create(b, type, s0, at.cursor, d, kr, g, depth);
-  }
+  /// What a token leaves behind.
+  struct Token {
+    GateValues gate;
+    Value k, d; ///< k normalized and unscaled
+  };
 
   void liveRow() {
     prefetchAhead(); // The loads below are hoisted above it.
@@ -313,7 +236,10 @@ private:
     b.describe("readout");
     Value scaled = b.mul(q, b.splat(b.argument("scale"), q));
     Value kq = b.sum(b.mul(k, scaled));
-    Value state = readState();
+    Value total;
+    if (hasRing() && spec.ringFormat != RingFormat::Raw)
+      total = readTotal();
+    Value state = readState(total);
     // d = beta (v - S diag(alpha) k);  o = S diag(alpha) q + d (k . q). A
     // number alpha multiplies the products, a vector the vectors.
     auto decayed = [&](Value x) {
@@ -332,55 +258,103 @@ private:
     Value o = b.fma(d, b.splat(kq, v), sq);
     Value out = outView();
     b.storeTile(o, out);
+    leave(state, {gate, k, d}, total);
+  }
 
-    b.describe("flush");
-    auto flush = [&] {
-      Value destination = stateView();
-      FlushOp::create(b, state, gate.alpha, d, k, destination);
-    };
-    if (!hasRing())
-      return flush();
-    Value isFull = b.isEqual(at.cursor, b.i32(spec.ringDepth - 1));
-    if (spec.hasForceFlush) {
-      b.describe("force_flush");
-      Value force = b.loadScalar(b.argument("forceFlush"), at.row64);
-      Value isForced =
-          arith::XOrIOp::create(b, b.isEqual(force, b.i32(0)), trueValue());
-      isFull = b.anyOf(isFull, isForced);
+  /// Flushes or appends, as the cursor, force_flush and track_indices say.
+  void leave(Value state, const Token &token, Value total) {
+    if (!hasRing()) {
+      store(state, token, /*isWanted=*/{});
+      return;
     }
-    b.branch(isFull, flush, [&] { append(d, k, gate.g); });
+    Value isFull = b.isEqual(at.cursor, b.i32(spec.ringDepth - 1));
+    Value isForced;
+    if (spec.hasForceFlush)
+      isForced = negated(b.isEqual(loadRowInt("forceFlush"), b.i32(0)));
+    // Of a circular ring that is full only the history is folded.
+    Value folds = spec.isCircular ? isForced : isFull;
+    if (!spec.isCircular && isForced)
+      folds = b.anyOf(isFull, isForced);
+    auto keep = [&] {
+      if (spec.isCircular)
+        b.when(isFull, [&] { storeHistory(state); });
+      append(token, total, isFull);
+    };
+    if (!spec.hasTrackIndices) {
+      if (!folds)
+        return keep();
+      b.branch(
+          folds, [&] { store(state, token, {}); }, keep);
+      return;
+    }
+    b.when(folds ? b.anyOf(folds, isTracked) : isTracked,
+           [&] { store(state, token, folds ? folds : negated(trueValue())); });
+    if (!folds)
+      return keep();
+    b.when(negated(folds), keep);
   }
 
-  Value trueValue() {
-    return arith::ConstantOp::create(b, b.getBoolAttr(true));
+  /// Stores the state after the token: to the row's slot if `isWanted` (or not
+  /// given), to the tracking slot if there is one.
+  void store(Value state, const Token &token, Value isWanted) {
+    b.describe("flush");
+    SmallVector<Value> destinations = {stateView(at.dst, isWanted)};
+    if (spec.hasTrackIndices)
+      destinations.push_back(stateView(trackSlot, isTracked));
+    FlushOp::create(b, state, token.gate.alpha, token.d, token.k, destinations);
   }
 
-  /// Ring row `cursor` gets d, the normalized and unscaled k, and g. Each is
-  /// written by one block of those that share it.
-  void append(Value d, Value k, Value g) {
+  /// Stores the state before the token.
+  void storeHistory(Value state) {
+    b.describe("flush");
+    FlushOp::create(b, state, Value(), Value(), Value(), stateView(at.dst));
+  }
+
+  /// Writes d, k and the gate to the first free ring row, in its format. Each
+  /// is written by one block of those that share it.
+  void append(const Token &token, Value total, Value isFull) {
     int64_t kSize = spec.headDimK, v = spec.headDimV;
-    b.storeTile(d, valueView("dRing", spec.ringType,
-                             ringRow("dPitch", at.head, at.cursor, v)));
+    Value row = physicalRow(at.cursor);
+    Value dOffset =
+        b.addI(ringRow(pool.dPitch, at.head, row, v), b.toI64(at.firstV));
+    b.storeTile(token.d, vectorView(pool.dRing, "dRing", spec.ringType, dOffset,
+                                    at.vDim, v));
     Value isFirstTile = b.isEqual(at.tile, b.i32(0));
     int32_t ratio = spec.numValueHeads / spec.numKeyHeads;
     Value isFirstHead = b.isEqual(b.remI(at.head, ratio), b.i32(0));
-    b.when(b.allOf(isFirstTile, isFirstHead), [&] {
-      b.storeTile(k, vectorView("kRing", spec.ringType,
-                                ringRow("kPitch", at.keyHead, at.cursor, kSize),
+    auto storeK = [&](Value k) {
+      b.storeTile(k, vectorView(pool.kRing, "kRing", spec.ringType,
+                                ringRow(pool.kPitch, at.keyHead, row, kSize),
                                 Dim{kSize, 1}, kSize));
-    });
+    };
+    if (spec.ringFormat != RingFormat::Predecayed)
+      b.when(b.allOf(isFirstTile, isFirstHead), [&] { storeK(token.k); });
     b.when(isFirstTile, [&] {
-      int64_t gates = gatesPerRow();
-      Value offset = ringRow("gPitch", at.head, at.cursor, gates);
-      if (spec.isKda) {
-        b.storeTile(g, vectorView("gRing", DataType::F32, offset, Dim{gates, 1},
-                                  gates));
-        return;
+      Value g = token.gate.g;
+      if (total) {
+        // After a natural flush the sum starts anew.
+        if (spec.isCircular)
+          total = b.mul(total,
+                        b.splat(b.select(isFull, b.f32(0), b.f32(1)), total));
+        g = b.add(total, g);
       }
-      b.describe("gRing");
-      Value one = b.view(b.argument("gRing"), offset, {Dim{1, 1}});
-      StoreOp::create(b, g, one, ValueRange{b.i32(0)});
+      if (spec.ringFormat == RingFormat::Predecayed)
+        storeK(b.mul(token.k, b.exp(b.neg(g))));
+      storeGate(g, row);
     });
+  }
+
+  void storeGate(Value g, Value row) {
+    int64_t gates = gatesPerRow();
+    Value offset = ringRow(pool.gPitch, at.head, row, gates);
+    if (spec.isKda) {
+      b.storeTile(g, vectorView(pool.gRing, "gRing", DataType::F32, offset,
+                                Dim{gates, 1}, gates));
+      return;
+    }
+    b.describe("gRing");
+    Value one = b.view(pool.gRing, offset, {Dim{1, 1}});
+    StoreOp::create(b, g, one, ValueRange{b.i32(0)});
   }
 };
 
@@ -401,6 +375,8 @@ const char *readoutPrecision(DataType outType) {
 OwningOpRef<ModuleOp> replayjit::buildDecode(MLIRContext &context,
                                              const DecodeSpec &spec,
                                              const DecodeTuning &tuning) {
+  if (spec.family == Family::Materialize)
+    return buildMaterialize(context, spec, tuning);
   return DecodeProgram(context, spec, tuning).build();
 }
 

@@ -13,6 +13,11 @@ mlir::OwningOpRef<mlir::ModuleOp> buildDecode(mlir::MLIRContext &context,
                                               const DecodeSpec &spec,
                                               const DecodeTuning &tuning);
 
+/// The same for Family::Materialize; buildDecode calls it.
+mlir::OwningOpRef<mlir::ModuleOp> buildMaterialize(mlir::MLIRContext &context,
+                                                   const DecodeSpec &spec,
+                                                   const DecodeTuning &tuning);
+
 /// What the passes need to know of `spec` and `tuning`.
 PipelineOptions decodePipeline(const DecodeSpec &spec,
                                const DecodeTuning &tuning);

@@ -71,6 +71,6 @@ replay.kernel @flush(%m: i32) num_warps(4) blocks_per_row(1) {
   %s = replay.reconstruct %s0 rows %m of %d, %k gates %g {depth = 16 : i32}
       : !checkpoint, !d, !k, !k -> !replay.state<32x128>
   replay.flush %s decay %alpha update %dt, %kt into %s0 : !replay.state<32x128>,
-      tensor<128xf32>, tensor<32xf32>, tensor<128xf32>, !checkpoint
+      tensor<128xf32>, tensor<32xf32>, tensor<128xf32> into !checkpoint
   replay.return
 }

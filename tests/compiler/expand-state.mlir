@@ -132,7 +132,7 @@ replay.kernel @flush(%m: i32, %alpha: f32) num_warps(4) blocks_per_row(1) {
   %s = replay.reconstruct %s0 rows %m of %d, %k gates %g {depth = 16 : i32}
       : !checkpoint, !d, !k, !gates -> !replay.state<32x128>
   replay.flush %s decay %alpha update %dt, %kt into %s0
-      : !replay.state<32x128>, f32, tensor<32xf32>, tensor<128xf32>, !checkpoint
+      : !replay.state<32x128>, f32, tensor<32xf32>, tensor<128xf32> into !checkpoint
   replay.return
 }
 
@@ -147,7 +147,7 @@ replay.kernel @no_ring(%alpha: f32) num_warps(4) blocks_per_row(1) {
   %s = replay.reconstruct %s0 {depth = 1 : i32} : !checkpoint -> !replay.state<32x128>
   %y = replay.contract %s, %x : !replay.state<32x128>, tensor<128xf32> -> tensor<32xf32>
   replay.flush %s decay %alpha update %y, %x into %s0
-      : !replay.state<32x128>, f32, tensor<32xf32>, tensor<128xf32>, !checkpoint
+      : !replay.state<32x128>, f32, tensor<32xf32>, tensor<128xf32> into !checkpoint
   replay.return
 }
 
@@ -182,6 +182,6 @@ replay.kernel @bf16_state(%alpha: f32) num_warps(4) blocks_per_row(1) {
   %s = replay.reconstruct %s0 {depth = 1 : i32}
       : !replay.view<32x128xbf16, strides [128, 1], align 16> -> !replay.state<32x128>
   replay.flush %s decay %alpha update %dt, %kt into %s0 : !replay.state<32x128>, f32,
-      tensor<32xf32>, tensor<128xf32>, !replay.view<32x128xbf16, strides [128, 1], align 16>
+      tensor<32xf32>, tensor<128xf32> into !replay.view<32x128xbf16, strides [128, 1], align 16>
   replay.return
 }

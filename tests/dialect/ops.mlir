@@ -103,11 +103,11 @@ replay.kernel @flush(%alpha: f32) num_warps(4) blocks_per_row(1) {
       !replay.state<32x128>, tensor<32xf32>, tensor<128xf32>,
       !replay.view<32x128xf32, strides [128, 1], align 16>
   replay.flush %s decay %alpha update %dt, %kt into %s0 : !replay.state<32x128>,
-      f32, tensor<32xf32>, tensor<128xf32>,
+      f32, tensor<32xf32>, tensor<128xf32> into
       !replay.view<32x128xf32, strides [128, 1], align 16>
   // A decay a column.
   replay.flush %s decay %kt update %dt, %kt into %s0 : !replay.state<32x128>,
-      tensor<128xf32>, tensor<32xf32>, tensor<128xf32>,
+      tensor<128xf32>, tensor<32xf32>, tensor<128xf32> into
       !replay.view<32x128xf32, strides [128, 1], align 16>
   replay.return
 }

@@ -157,7 +157,7 @@ replay.kernel @swapped_update(%a: f32) num_warps(1) blocks_per_row(1) {
       tensor<32xf32>, tensor<128xf32>, !replay.view<32x128xf32, strides [128, 1]>
   // expected-error @+1 {{needs d of tensor<32xf32>, k of tensor<128xf32> and a decay of f32 or k's type (F1)}}
   replay.flush %s decay %a update %k, %d into %s0 : !replay.state<32x128>, f32,
-      tensor<128xf32>, tensor<32xf32>, !replay.view<32x128xf32, strides [128, 1]>
+      tensor<128xf32>, tensor<32xf32> into !replay.view<32x128xf32, strides [128, 1]>
   replay.return
 }
 
@@ -168,7 +168,7 @@ replay.kernel @decay_of_rows() num_warps(1) blocks_per_row(1) {
       tensor<32xf32>, tensor<128xf32>, !replay.view<32x128xf32, strides [128, 1]>
   // expected-error @+1 {{needs d of tensor<32xf32>, k of tensor<128xf32> and a decay of f32 or k's type (F1)}}
   replay.flush %s decay %d update %d, %k into %s0 : !replay.state<32x128>,
-      tensor<32xf32>, tensor<32xf32>, tensor<128xf32>, !replay.view<32x128xf32, strides [128, 1]>
+      tensor<32xf32>, tensor<32xf32>, tensor<128xf32> into !replay.view<32x128xf32, strides [128, 1]>
   replay.return
 }
 
@@ -179,7 +179,7 @@ replay.kernel @flat_destination(%a: f32) num_warps(1) blocks_per_row(1) {
       tensor<32xf32>, tensor<128xf32>, !replay.view<4096xf32, strides [1]>
   // expected-error @+1 {{destination must have rank 2 (F2)}}
   replay.flush %s decay %a update %d, %k into %s0 : !replay.state<32x128>, f32,
-      tensor<32xf32>, tensor<128xf32>, !replay.view<4096xf32, strides [1]>
+      tensor<32xf32>, tensor<128xf32> into !replay.view<4096xf32, strides [1]>
   replay.return
 }
 

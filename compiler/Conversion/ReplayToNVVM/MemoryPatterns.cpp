@@ -13,6 +13,8 @@
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
+#include <numeric>
+
 using namespace mlir;
 using namespace replayjit;
 using namespace replayjit::replay;
@@ -200,6 +202,21 @@ struct ViewPattern : ReplayPattern<ViewOp> {
   }
 };
 
+/// The largest power of two so that each run of as many registers of a mask is
+/// one value, such as a row's.
+int equalRun(ValueRange mask) {
+  int run = 1;
+  auto isUniform = [&](int length) {
+    for (size_t reg = 0; reg < mask.size(); ++reg)
+      if (mask[reg] != mask[reg - reg % length])
+        return false;
+    return true;
+  };
+  while (2 * run <= (int)mask.size() && isUniform(2 * run))
+    run *= 2;
+  return run;
+}
+
 struct LoadPattern : ReplayPattern<LoadOp> {
   using ReplayPattern::ReplayPattern;
   LogicalResult
@@ -212,7 +229,9 @@ struct LoadPattern : ReplayPattern<LoadOp> {
     SmallVector<Value> offsets = single(adaptor.getOffsets());
     TileAccess access(b, LoweredView(view, adaptor.getView()), offsets, layout);
     bool readonly = op->hasAttr(kArgReadOnly);
-    int vector = op.getMask() ? 1 : access.vectorSize();
+    int vector = access.vectorSize();
+    if (op.getMask())
+      vector = std::gcd(vector, equalRun(adaptor.getMask()));
     SmallVector<Value> registers;
     for (int reg = 0; reg < layout.numRegisters(); reg += vector) {
       Value predicate = access.inBounds(reg);
@@ -249,6 +268,54 @@ struct StorePattern : ReplayPattern<StoreOp> {
   }
 };
 
+struct PointerPattern : ReplayPattern<PointerOp> {
+  using ReplayPattern::ReplayPattern;
+  LogicalResult
+  matchAndRewrite(PointerOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    auto type = LLVM::LLVMPointerType::get(op.getContext(), kGlobalSpace);
+    rewriter.replaceOpWithNewOp<LLVM::IntToPtrOp>(op, type,
+                                                  adaptor.getAddress()[0]);
+    return success();
+  }
+};
+
+struct ReportPattern : ReplayPattern<ReportOp> {
+  using ReplayPattern::ReplayPattern;
+  LogicalResult
+  matchAndRewrite(ReportOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    ThreadBuilder b(op.getLoc(), rewriter, kernel);
+    Value word = adaptor.getWord()[0];
+    Value address = LLVM::PtrToIntOp::create(b, b.getI64Type(), word);
+    auto compare = [&](arith::CmpIPredicate predicate, Value a, Value c) {
+      return arith::CmpIOp::create(b, predicate, a, c);
+    };
+    Value isFirst = compare(arith::CmpIPredicate::eq, b.threadId(), b.i32(0));
+    Value isWanted = compare(arith::CmpIPredicate::ne, address, b.i64(0));
+    auto outer = scf::IfOp::create(b, b.both(isFirst, isWanted));
+    b.setInsertionPointToStart(outer.thenBlock());
+    Value before = LLVM::AtomicRMWOp::create(
+        b, LLVM::AtomicBinOp::add, word, b.i32(1),
+        LLVM::AtomicOrdering::monotonic, /*syncscope=*/StringRef(),
+        /*alignment=*/4);
+    auto inner = scf::IfOp::create(
+        b, compare(arith::CmpIPredicate::eq, before, b.i32(0)));
+    b.setInsertionPointToStart(inner.thenBlock());
+    auto field = [&](int64_t bytes) {
+      return b.addressOf(word, bytes, b.getI8Type());
+    };
+    b.store(adaptor.getRow()[0], field(8));
+    b.store(adaptor.getLayer()[0], field(12));
+    b.store(adaptor.getValue()[0], field(16));
+    // A reader that sees the kind sees the rest.
+    LLVM::FenceOp::create(b, LLVM::AtomicOrdering::release, StringRef());
+    b.store(adaptor.getKind()[0], field(4));
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
 struct PrefetchPattern : ReplayPattern<PrefetchOp> {
   using ReplayPattern::ReplayPattern;
   LogicalResult
@@ -278,6 +345,7 @@ struct PrefetchPattern : ReplayPattern<PrefetchOp> {
 void replayjit::populateMemoryPatterns(Patterns &patterns,
                                        const TypeConverter &converter,
                                        KernelContext &kernel) {
-  patterns.add<ViewPattern, LoadPattern, StorePattern, PrefetchPattern>(
-      converter, patterns.getContext(), kernel);
+  patterns.add<ViewPattern, PointerPattern, LoadPattern, StorePattern,
+               PrefetchPattern, ReportPattern>(converter, patterns.getContext(),
+                                               kernel);
 }
