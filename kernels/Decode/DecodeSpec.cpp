@@ -161,7 +161,7 @@ static Status validateSpec(const DecodeSpec &spec) {
 static Status validateTuning(const DecodeSpec &spec,
                              const DecodeTuning &tuning) {
   if (Status status = firstError({
-          checkOneOf("blockV", tuning.blockV, {16, 32, 64, 128, 256}),
+          checkOneOf("blockV", tuning.blockV, {8, 16, 32, 64, 128, 256}),
           checkOneOf("numWarps", tuning.numWarps, {1, 2, 4, 8}),
           checkOneOf("flushRows", tuning.flushRows, {1, 2, 4, 8}),
       });

@@ -30,11 +30,30 @@ constexpr int64_t anyNumber = std::numeric_limits<int64_t>::max();
 // GPU: smaller blocks shorten the way of one token. Whole heads load the ring,
 // q and k once. Half the state's bytes reach that point with fewer heads.
 constexpr BlockChoice fp32Blocks[] = {
-    {64, 32, 4, 144, 2}, {4096, 64, 4, 168, 2}, {anyNumber, 128, 4, 0, 4}};
+    {64, 32, 4, 144, 2}, {4096, 64, 4, 168, 2}, {anyNumber, 128, 4, 0, 2}};
 constexpr BlockChoice halfBlocks[] = {
-    {64, 32, 4, 144, 2}, {256, 64, 4, 168, 2}, {anyNumber, 128, 4, 0, 4}};
+    {64, 32, 4, 144, 2}, {256, 64, 4, 168, 2}, {anyNumber, 128, 4, 0, 2}};
+// A scan of the gates for each block: whole heads pay sooner.
+constexpr BlockChoice kdaBlocks[] = {
+    {64, 32, 4, 0, 2}, {1024, 64, 4, 168, 2}, {anyNumber, 128, 4, 0, 4}};
+// Without a ring nothing is shared by a head's rows but q and k.
+constexpr BlockChoice packedBlocks[] = {{64, 16, 4, 0, 1},
+                                        {anyNumber, 16, 2, 0, 1}};
 // Where a thread holds less, more warps share the rows.
 constexpr BlockChoice smallThreadBlocks[] = {{anyNumber, 32, 8, 0, 4}};
+
+static std::span<const BlockChoice> blocksFor(const DecodeSpec &spec,
+                                              bool smallThreads) {
+  if (smallThreads)
+    return smallThreadBlocks;
+  if (spec.ringDepth == 1)
+    return packedBlocks;
+  if (spec.isKda)
+    return kdaBlocks;
+  if (spec.stateType != DataType::F32)
+    return halfBlocks;
+  return fp32Blocks;
+}
 
 static BlockChoice chooseBlock(std::span<const BlockChoice> choices,
                                int64_t heads) {
@@ -68,12 +87,7 @@ DecodeTuning chooseTuning(const DecodeSpec &spec, int rows,
   if (rows > 0)
     heads = int64_t(rows) * std::clamp(spec.numValueHeads, 1, maxHeads) *
             ((headDimV + 127) / 128) * 132 / std::max(1, multiprocessors);
-  std::span<const BlockChoice> blocks = fp32Blocks;
-  if (smallThreads)
-    blocks = smallThreadBlocks;
-  else if (spec.stateType != DataType::F32)
-    blocks = halfBlocks;
-  BlockChoice block = chooseBlock(blocks, heads);
+  BlockChoice block = chooseBlock(blocksFor(spec, smallThreads), heads);
   tuning.flushRows = std::min(block.flushRows, tuning.flushRows);
   tuning.blockV = std::min(block.blockV, paddedV);
   tuning.numWarps = block.numWarps;
@@ -87,8 +101,8 @@ DecodeTuning chooseTuning(const DecodeSpec &spec, int rows,
     tuning.numWarps /= 2;
   if (tuning.blockV * paddedK < 32) // only headDimK = 1
     tuning.blockV = 32;
-  // A thread that holds more than at K = 128, or KDA's gates, needs them all.
-  if (!spec.isKda && paddedK <= 128 && tuning.blockV == block.blockV)
+  // A thread that holds more than at K = 128 needs them all.
+  if (paddedK <= 128 && tuning.blockV == block.blockV)
     tuning.maxRegisters = block.maxRegisters;
   return tuning;
 }
