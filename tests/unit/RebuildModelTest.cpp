@@ -174,7 +174,7 @@ private:
 
 struct Case {
   DataType out, state, ring;
-  int H, HV, K, V, L, blockK;
+  int H, HV, K, V, L, blockK, warps;
 
   DecodeSpec spec(bool isKda) const {
     DecodeSpec spec;
@@ -194,7 +194,7 @@ struct Case {
     std::string text;
     for (DataType type : {out, state, ring})
       text += std::string(toString(type)) + " ";
-    for (int size : {H, HV, K, V, L, blockK})
+    for (int size : {H, HV, K, V, L, blockK, warps})
       text += std::to_string(size) + " ";
     return text;
   }
@@ -202,14 +202,14 @@ struct Case {
 
 constexpr auto F32 = DataType::F32, BF16 = DataType::BF16, F16 = DataType::F16;
 constexpr Case cases[] = {
-    {BF16, F32, F32, 1, 2, 128, 64, 5, 64},
-    {BF16, F32, BF16, 1, 2, 64, 64, 8, 32},
-    {BF16, BF16, BF16, 1, 2, 128, 64, 4, 64},
-    {F16, F32, F32, 1, 2, 64, 64, 8, 32},
-    {F16, F16, BF16, 1, 2, 128, 64, 5, 64},
-    {F16, F16, F16, 2, 2, 96, 80, 6, 64}, // masked edges
-    {F32, F32, F32, 1, 2, 128, 64, 5, 64},
-    {F32, BF16, BF16, 1, 2, 64, 64, 8, 32},
+    {BF16, F32, F32, 1, 2, 128, 64, 5, 64, 1},
+    {BF16, F32, BF16, 1, 2, 64, 64, 8, 32, 4},
+    {BF16, BF16, BF16, 1, 2, 128, 64, 4, 64, 2},
+    {F16, F32, F32, 1, 2, 64, 64, 8, 32, 1},
+    {F16, F16, BF16, 1, 2, 128, 64, 5, 64, 4},
+    {F16, F16, F16, 2, 2, 96, 80, 6, 64, 2}, // masked edges
+    {F32, F32, F32, 1, 2, 128, 64, 5, 64, 4},
+    {F32, BF16, BF16, 1, 2, 64, 64, 8, 32, 1},
 };
 constexpr int numSteps = 4;
 
@@ -237,11 +237,11 @@ auto running(const RebuildModel &model) {
 /// A kernel in the host emulation.
 class Kernel {
 public:
-  Kernel(const DecodeSpec &spec, int blockK) {
+  Kernel(const DecodeSpec &spec, const Case &test) {
     DecodeTuning tuning;
     tuning.blockV = 64;
-    tuning.blockK = blockK;
-    tuning.numWarps = 1;
+    tuning.blockK = test.blockK;
+    tuning.numWarps = test.warps;
     Target target = *Target::parse("sm_90a");
     auto compiled = compileDecode(compiler, spec, tuning, target,
                                   CompileOptions(), /*forHost=*/true);
@@ -285,7 +285,7 @@ private:
 void checkKernels(bool isKda) {
   for (const Case &test : cases) {
     const DecodeSpec spec = test.spec(isKda);
-    Kernel kernel(spec, test.blockK);
+    Kernel kernel(spec, test);
     Comparison result =
         compare(spec, std::ref(kernel), running(RebuildModel(spec)));
     INFO(test.text() << "\n" << result.text());
@@ -328,7 +328,7 @@ TEST_CASE("a rebuild model with another rounding disagrees") {
       std::function<void(Memory &)> rounded = running(RebuildModel(spec));
       std::optional<Kernel> kernel;
       if (!isKda || hasKdaKernels)
-        rounded = std::ref(kernel.emplace(spec, test.blockK));
+        rounded = std::ref(kernel.emplace(spec, test));
       auto judge = [&](const char *what, OperandRounding d, OperandRounding k) {
         RebuildModel model(spec);
         model.dRounding = d;
