@@ -45,6 +45,7 @@ void replayjit::buildTilePipeline(OpPassManager &pm,
 
 void replayjit::buildThreadPipeline(OpPassManager &pm) {
   pm.addPass(createConvertReplayToNVVMPass());
+  pm.addPass(createMergeBarriersPass());
   pm.addPass(createExpandMathPass());
   // Every pattern asks for lane and warp anew; one of each remains.
   pm.addPass(createCSEPass());

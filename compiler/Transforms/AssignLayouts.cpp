@@ -123,6 +123,7 @@ private:
   int numWarps;
   llvm::MapVector<Value, LinearLayout> known;
   SmallVector<Value> reserved;
+  llvm::DenseSet<Value> held; ///< The reserved values until they flow.
 
   /// Rules in the order in which they may decide. A tile takes the layout of its
   /// operands and users (Flow). A vector repeated along new rows spreads them
@@ -169,7 +170,10 @@ private:
     }
   }
 
+  /// Null for what is not known, or reserved and not to flow yet.
   const LinearLayout *get(Value value) {
+    if (held.contains(value))
+      return nullptr;
     auto it = known.find(value);
     return it == known.end() ? nullptr : &it->second;
   }
@@ -381,13 +385,16 @@ private:
               ? LinearLayout::inRegisters(type.getShape(), numWarps)
               : spreadOut(type, scan ? scan.getAxis() : 0);
       for (Value value : {operand, result})
-        if (known.insert({value, layout}).second)
+        if (known.insert({value, layout}).second) {
           reserved.push_back(value);
+          held.insert(value);
+        }
     });
   }
 
   /// Only now do the reserved layouts flow on.
   void anchorReserved() {
+    held.clear();
     for (Value value : reserved)
       announce(value);
     flow();
@@ -443,7 +450,15 @@ private:
       return value;
     auto type = tileTypeOf(value);
     value.setType(from.applyTo(type));
-    return ConvertLayoutOp::create(builder, loc, to.applyTo(type), value);
+    Type wanted = to.applyTo(type);
+    // Once for all uses in a block; across branches the copy would only hold
+    // registers.
+    for (Operation *user : value.getUsers())
+      if (auto earlier = dyn_cast<ConvertLayoutOp>(user);
+          earlier && earlier.getType() == wanted &&
+          earlier->getBlock() == builder.getBlock())
+        return earlier;
+    return ConvertLayoutOp::create(builder, loc, wanted, value);
   }
 
   void writeTypes() {
