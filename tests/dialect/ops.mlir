@@ -82,6 +82,52 @@ replay.kernel @reconstruct(%m: i32) num_warps(4) blocks_per_row(1) {
   replay.return
 }
 
+// The decays from sums since the checkpoint, from a total alone, and of a ring
+// that wraps.
+// CHECK-LABEL: replay.kernel @reconstruct_total(
+// CHECK-SAME: %[[M:.*]]: i32, %[[BASE:.*]]: i32
+// CHECK: %[[G:.*]]:5 = builtin.unrealized_conversion_cast
+// CHECK: reconstruct %[[G]]#0 rows %[[M]] of %[[G]]#1, %[[G]]#2 gates %[[G]]#3 total %[[G]]#4 {depth = 16 : i32}
+// CHECK-SAME: : <32x128xf32, strides [128, 1], align 16>,
+// CHECK-SAME: !replay.view<12x32xf32, strides [32, 1], align 16>,
+// CHECK-SAME: !replay.view<12x128xf32, strides [128, 1], align 16>,
+// CHECK-SAME: !replay.view<12x128xf32, strides [128, 1], align 16>
+// CHECK-SAME: total tensor<128xf32> -> <32x128>
+// CHECK: reconstruct %[[G]]#0 rows %[[M]] of %[[G]]#1, %[[G]]#2 total %[[G]]#4 {depth = 16 : i32}
+// CHECK-SAME: !replay.view<12x128xf32, strides [128, 1], align 16> total tensor<128xf32> -> <32x128>
+// CHECK: reconstruct %[[G]]#0 rows %[[M]] of %[[G]]#1, %[[G]]#2 gates %[[G]]#3 total %[[G]]#4 from %[[BASE]] {depth = 16 : i32}
+// CHECK: reconstruct %[[G]]#0 rows %[[M]] of %[[G]]#1, %[[G]]#2 total %[[G]]#4 from %[[BASE]] {depth = 16 : i32}
+replay.kernel @reconstruct_total(%m: i32, %base: i32) num_warps(4) blocks_per_row(1) {
+  %s0, %d, %k, %p, %total = builtin.unrealized_conversion_cast to
+      !replay.view<32x128xf32, strides [128, 1], align 16>,
+      !replay.view<12x32xf32, strides [32, 1], align 16>,
+      !replay.view<12x128xf32, strides [128, 1], align 16>,
+      !replay.view<12x128xf32, strides [128, 1], align 16>, tensor<128xf32>
+  %s = replay.reconstruct %s0 rows %m of %d, %k gates %p total %total {depth = 16 : i32}
+      : !replay.view<32x128xf32, strides [128, 1], align 16>,
+        !replay.view<12x32xf32, strides [32, 1], align 16>,
+        !replay.view<12x128xf32, strides [128, 1], align 16>,
+        !replay.view<12x128xf32, strides [128, 1], align 16>
+        total tensor<128xf32> -> !replay.state<32x128>
+  %t = replay.reconstruct %s0 rows %m of %d, %k total %total {depth = 16 : i32}
+      : !replay.view<32x128xf32, strides [128, 1], align 16>,
+        !replay.view<12x32xf32, strides [32, 1], align 16>,
+        !replay.view<12x128xf32, strides [128, 1], align 16>
+        total tensor<128xf32> -> !replay.state<32x128>
+  %u = replay.reconstruct %s0 rows %m of %d, %k gates %p total %total from %base {depth = 16 : i32}
+      : !replay.view<32x128xf32, strides [128, 1], align 16>,
+        !replay.view<12x32xf32, strides [32, 1], align 16>,
+        !replay.view<12x128xf32, strides [128, 1], align 16>,
+        !replay.view<12x128xf32, strides [128, 1], align 16>
+        total tensor<128xf32> -> !replay.state<32x128>
+  %v = replay.reconstruct %s0 rows %m of %d, %k total %total from %base {depth = 16 : i32}
+      : !replay.view<32x128xf32, strides [128, 1], align 16>,
+        !replay.view<12x32xf32, strides [32, 1], align 16>,
+        !replay.view<12x128xf32, strides [128, 1], align 16>
+        total tensor<128xf32> -> !replay.state<32x128>
+  replay.return
+}
+
 // CHECK-LABEL: replay.kernel @contract(
 // CHECK: contract %{{.*}}, %{{.*}}, %{{.*}} : <32x128>, tensor<128xf32>, tensor<128xf32> -> tensor<32xf32>, tensor<32xf32>
 replay.kernel @contract() num_warps(4) blocks_per_row(1) {
@@ -95,13 +141,18 @@ replay.kernel @contract() num_warps(4) blocks_per_row(1) {
 // CHECK-LABEL: replay.kernel @flush(
 // CHECK-SAME: %[[ALPHA:.*]]: f32
 // CHECK: flush %[[G:.*]]#0 decay %[[ALPHA]] update %[[G]]#1, %[[G]]#2 into %[[G]]#3 : <32x128>,
-// CHECK-SAME: f32, tensor<32xf32>, tensor<128xf32>, <32x128xf32, strides [128, 1], align 16>
+// CHECK-SAME: f32, tensor<32xf32>, tensor<128xf32> into !replay.view<32x128xf32, strides [128, 1], align 16>
 // CHECK: flush %[[G]]#0 decay %[[G]]#2 update %[[G]]#1, %[[G]]#2 into %[[G]]#3 : <32x128>,
-// CHECK-SAME: tensor<128xf32>, tensor<32xf32>, tensor<128xf32>,
+// CHECK-SAME: tensor<128xf32>, tensor<32xf32>, tensor<128xf32> into !replay.view<32x128xf32, strides [128, 1], align 16>
+// CHECK: flush %[[G]]#0 into %[[G]]#3 : <32x128> into !replay.view<32x128xf32, strides [128, 1], align 16>
+// CHECK: flush %[[G]]#0 decay %[[ALPHA]] update %[[G]]#1, %[[G]]#2 into %[[G]]#3, %[[G]]#4 : <32x128>,
+// CHECK-SAME: f32, tensor<32xf32>, tensor<128xf32> into !replay.view<32x128xf32, strides [128, 1], align 16>, !replay.view<32x128xbf16, strides [128, 1]>
+// CHECK: flush %[[G]]#0 into %[[G]]#3, %[[G]]#4 : <32x128> into !replay.view<32x128xf32, strides [128, 1], align 16>, !replay.view<32x128xbf16, strides [128, 1]>
 replay.kernel @flush(%alpha: f32) num_warps(4) blocks_per_row(1) {
-  %s, %dt, %kt, %s0 = builtin.unrealized_conversion_cast to
+  %s, %dt, %kt, %s0, %copy = builtin.unrealized_conversion_cast to
       !replay.state<32x128>, tensor<32xf32>, tensor<128xf32>,
-      !replay.view<32x128xf32, strides [128, 1], align 16>
+      !replay.view<32x128xf32, strides [128, 1], align 16>,
+      !replay.view<32x128xbf16, strides [128, 1]>
   replay.flush %s decay %alpha update %dt, %kt into %s0 : !replay.state<32x128>,
       f32, tensor<32xf32>, tensor<128xf32> into
       !replay.view<32x128xf32, strides [128, 1], align 16>
@@ -109,6 +160,17 @@ replay.kernel @flush(%alpha: f32) num_warps(4) blocks_per_row(1) {
   replay.flush %s decay %kt update %dt, %kt into %s0 : !replay.state<32x128>,
       tensor<128xf32>, tensor<32xf32>, tensor<128xf32> into
       !replay.view<32x128xf32, strides [128, 1], align 16>
+  // As it is.
+  replay.flush %s into %s0 : !replay.state<32x128> into
+      !replay.view<32x128xf32, strides [128, 1], align 16>
+  // To two places.
+  replay.flush %s decay %alpha update %dt, %kt into %s0, %copy : !replay.state<32x128>,
+      f32, tensor<32xf32>, tensor<128xf32> into
+      !replay.view<32x128xf32, strides [128, 1], align 16>,
+      !replay.view<32x128xbf16, strides [128, 1]>
+  replay.flush %s into %s0, %copy : !replay.state<32x128> into
+      !replay.view<32x128xf32, strides [128, 1], align 16>,
+      !replay.view<32x128xbf16, strides [128, 1]>
   replay.return
 }
 
@@ -127,6 +189,14 @@ replay.kernel @view(%p: !replay.ptr<f32>, %off: i64, %m: i32) num_warps(4) block
   %w = replay.view %p offset %off sizes %m, %m strides %off : !replay.ptr<f32>
       -> !replay.view<?x?xf32, strides [?, 1]>
   %x = replay.view %p offset %off : !replay.ptr<f32> -> !replay.view<8xf32, strides [-1]>
+  replay.return
+}
+
+// CHECK-LABEL: replay.kernel @pointer(
+// CHECK-SAME: %[[ADDRESS:.*]]: i64
+// CHECK: pointer %[[ADDRESS]] -> <f32>
+replay.kernel @pointer(%address: i64) num_warps(4) blocks_per_row(1) {
+  %p = replay.pointer %address -> !replay.ptr<f32>
   replay.return
 }
 
@@ -155,6 +225,15 @@ replay.kernel @store(%i: i32, %j: i32, %x: f32) num_warps(4) blocks_per_row(1) {
   replay.store %t, %v[%i, %j] : tensor<16x128xf32>,
       !replay.view<?x128xf32, strides [128, 1], align 16>
   replay.store %x, %v[%i, %j] : f32, !replay.view<?x128xf32, strides [128, 1], align 16>
+  replay.return
+}
+
+// CHECK-LABEL: replay.kernel @report(
+// CHECK-SAME: %[[KIND:.*]]: i32, %[[ROW:.*]]: i32, %[[LAYER:.*]]: i32, %[[VALUE:.*]]: i64, %[[WORD:.*]]: !replay.ptr<i32>
+// CHECK: report %[[KIND]] row %[[ROW]] layer %[[LAYER]] value %[[VALUE]] to %[[WORD]] : <i32>
+replay.kernel @report(%kind: i32, %row: i32, %layer: i32, %value: i64, %word: !replay.ptr<i32>)
+    num_warps(4) blocks_per_row(1) {
+  replay.report %kind row %row layer %layer value %value to %word : !replay.ptr<i32>
   replay.return
 }
 

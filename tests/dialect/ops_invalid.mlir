@@ -108,8 +108,176 @@ replay.kernel @half_a_ring(%m: i32) num_warps(1) blocks_per_row(1) {
   %s0 = builtin.unrealized_conversion_cast to !replay.view<32x128xf32, strides [128, 1]>
   // expected-error @+1 {{ring operands must be all there or all absent (R3)}}
   %s = "replay.reconstruct"(%s0, %m) {depth = 16 : i32,
-        operandSegmentSizes = array<i32: 1, 1, 0, 0, 0>}
+        operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0>}
       : (!replay.view<32x128xf32, strides [128, 1]>, i32) -> !replay.state<32x128>
+  replay.return
+}
+
+// -----
+
+replay.kernel @ring_without_decays(%m: i32, %base: i32) num_warps(1) blocks_per_row(1) {
+  %s0, %d, %k, %g, %total = builtin.unrealized_conversion_cast to
+      !replay.view<32x128xf32, strides [128, 1]>, !replay.view<12x32xf32, strides [32, 1]>,
+      !replay.view<12x128xf32, strides [128, 1]>, !replay.view<12x128xf32, strides [128, 1]>,
+      tensor<128xf32>
+  // expected-error @+1 {{ring operands must be all there or all absent (R3)}}
+  %s = replay.reconstruct %s0 rows %m of %d, %k {depth = 16 : i32}
+      : !replay.view<32x128xf32, strides [128, 1]>, !replay.view<12x32xf32, strides [32, 1]>,
+        !replay.view<12x128xf32, strides [128, 1]> -> !replay.state<32x128>
+  replay.return
+}
+
+// -----
+
+replay.kernel @gates_without_ring() num_warps(1) blocks_per_row(1) {
+  %s0, %g = builtin.unrealized_conversion_cast to
+      !replay.view<32x128xf32, strides [128, 1]>, !replay.view<?xf32, strides [1]>
+  // expected-error @+1 {{ring operands must be all there or all absent (R3)}}
+  %s = "replay.reconstruct"(%s0, %g) {depth = 16 : i32,
+        operandSegmentSizes = array<i32: 1, 0, 0, 0, 1, 0, 0>}
+      : (!replay.view<32x128xf32, strides [128, 1]>, !replay.view<?xf32, strides [1]>)
+        -> !replay.state<32x128>
+  replay.return
+}
+
+// -----
+
+replay.kernel @total_without_ring() num_warps(1) blocks_per_row(1) {
+  %s0, %total = builtin.unrealized_conversion_cast to
+      !replay.view<32x128xf32, strides [128, 1]>, tensor<128xf32>
+  // expected-error @+1 {{ring operands must be all there or all absent (R3)}}
+  %s = replay.reconstruct %s0 total %total {depth = 16 : i32}
+      : !replay.view<32x128xf32, strides [128, 1]>
+        total tensor<128xf32> -> !replay.state<32x128>
+  replay.return
+}
+
+// -----
+
+replay.kernel @base_without_ring(%base: i32) num_warps(1) blocks_per_row(1) {
+  %s0 = builtin.unrealized_conversion_cast to
+      !replay.view<32x128xf32, strides [128, 1]>
+  // expected-error @+1 {{ring operands must be all there or all absent (R3)}}
+  %s = replay.reconstruct %s0 from %base {depth = 16 : i32}
+      : !replay.view<32x128xf32, strides [128, 1]> -> !replay.state<32x128>
+  replay.return
+}
+
+// -----
+
+replay.kernel @ring_without_keys(%m: i32) num_warps(1) blocks_per_row(1) {
+  %s0, %d, %total = builtin.unrealized_conversion_cast to !replay.view<32x128xf32, strides [128, 1]>,
+      !replay.view<12x32xf32, strides [32, 1]>, tensor<128xf32>
+  // expected-error @+1 {{ring operands must be all there or all absent (R3)}}
+  %s = "replay.reconstruct"(%s0, %m, %d, %total) {depth = 16 : i32,
+        operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 1, 0>}
+      : (!replay.view<32x128xf32, strides [128, 1]>, i32, !replay.view<12x32xf32, strides [32, 1]>,
+         tensor<128xf32>) -> !replay.state<32x128>
+  replay.return
+}
+
+// -----
+
+replay.kernel @short_total(%m: i32, %base: i32) num_warps(1) blocks_per_row(1) {
+  %s0, %d, %k, %g, %total = builtin.unrealized_conversion_cast to
+      !replay.view<32x128xf32, strides [128, 1]>, !replay.view<12x32xf32, strides [32, 1]>,
+      !replay.view<12x128xf32, strides [128, 1]>, !replay.view<12x128xf32, strides [128, 1]>,
+      tensor<32xf32>
+  // expected-error @+1 {{needs a total of tensor<128xf32> and gates of rank 2 (R4)}}
+  %s = replay.reconstruct %s0 rows %m of %d, %k total %total {depth = 16 : i32}
+      : !replay.view<32x128xf32, strides [128, 1]>, !replay.view<12x32xf32, strides [32, 1]>,
+        !replay.view<12x128xf32, strides [128, 1]>
+        total tensor<32xf32> -> !replay.state<32x128>
+  replay.return
+}
+
+// -----
+
+replay.kernel @half_total(%m: i32, %base: i32) num_warps(1) blocks_per_row(1) {
+  %s0, %d, %k, %g, %total = builtin.unrealized_conversion_cast to
+      !replay.view<32x128xf32, strides [128, 1]>, !replay.view<12x32xf32, strides [32, 1]>,
+      !replay.view<12x128xf32, strides [128, 1]>, !replay.view<12x128xf32, strides [128, 1]>,
+      tensor<128xbf16>
+  // expected-error @+1 {{needs a total of tensor<128xf32> and gates of rank 2 (R4)}}
+  %s = replay.reconstruct %s0 rows %m of %d, %k total %total {depth = 16 : i32}
+      : !replay.view<32x128xf32, strides [128, 1]>, !replay.view<12x32xf32, strides [32, 1]>,
+        !replay.view<12x128xf32, strides [128, 1]>
+        total tensor<128xbf16> -> !replay.state<32x128>
+  replay.return
+}
+
+// -----
+
+replay.kernel @total_and_a_gate_a_row(%m: i32, %base: i32) num_warps(1) blocks_per_row(1) {
+  %s0, %d, %k, %g, %total = builtin.unrealized_conversion_cast to
+      !replay.view<32x128xf32, strides [128, 1]>, !replay.view<12x32xf32, strides [32, 1]>,
+      !replay.view<12x128xf32, strides [128, 1]>, !replay.view<12xf32, strides [1]>, tensor<128xf32>
+  // expected-error @+1 {{needs a total of tensor<128xf32> and gates of rank 2 (R4)}}
+  %s = replay.reconstruct %s0 rows %m of %d, %k gates %g total %total {depth = 16 : i32}
+      : !replay.view<32x128xf32, strides [128, 1]>, !replay.view<12x32xf32, strides [32, 1]>,
+        !replay.view<12x128xf32, strides [128, 1]>,
+        !replay.view<12xf32, strides [1]>
+        total tensor<128xf32> -> !replay.state<32x128>
+  replay.return
+}
+
+// -----
+
+replay.kernel @wrapped_scan(%m: i32, %base: i32) num_warps(1) blocks_per_row(1) {
+  %s0, %d, %k, %g, %total = builtin.unrealized_conversion_cast to
+      !replay.view<32x128xf32, strides [128, 1]>, !replay.view<12x32xf32, strides [32, 1]>,
+      !replay.view<12x128xf32, strides [128, 1]>, !replay.view<12x128xf32, strides [128, 1]>,
+      tensor<128xf32>
+  // expected-error @+1 {{a wrapped ring needs a total and one static number of rows (R5)}}
+  %s = replay.reconstruct %s0 rows %m of %d, %k gates %g from %base {depth = 16 : i32}
+      : !replay.view<32x128xf32, strides [128, 1]>, !replay.view<12x32xf32, strides [32, 1]>,
+        !replay.view<12x128xf32, strides [128, 1]>,
+        !replay.view<12x128xf32, strides [128, 1]> -> !replay.state<32x128>
+  replay.return
+}
+
+// -----
+
+replay.kernel @wrapped_unknown_rows(%m: i32, %base: i32) num_warps(1) blocks_per_row(1) {
+  %s0, %d, %k, %g, %total = builtin.unrealized_conversion_cast to
+      !replay.view<32x128xf32, strides [128, 1]>, !replay.view<?x32xf32, strides [32, 1]>,
+      !replay.view<?x128xf32, strides [128, 1]>, !replay.view<12x128xf32, strides [128, 1]>,
+      tensor<128xf32>
+  // expected-error @+1 {{a wrapped ring needs a total and one static number of rows (R5)}}
+  %s = replay.reconstruct %s0 rows %m of %d, %k total %total from %base {depth = 16 : i32}
+      : !replay.view<32x128xf32, strides [128, 1]>, !replay.view<?x32xf32, strides [32, 1]>,
+        !replay.view<?x128xf32, strides [128, 1]>
+        total tensor<128xf32> -> !replay.state<32x128>
+  replay.return
+}
+
+// -----
+
+replay.kernel @wrapped_other_keys(%m: i32, %base: i32) num_warps(1) blocks_per_row(1) {
+  %s0, %d, %k, %g, %total = builtin.unrealized_conversion_cast to
+      !replay.view<32x128xf32, strides [128, 1]>, !replay.view<12x32xf32, strides [32, 1]>,
+      !replay.view<16x128xf32, strides [128, 1]>, !replay.view<12x128xf32, strides [128, 1]>,
+      tensor<128xf32>
+  // expected-error @+1 {{a wrapped ring needs a total and one static number of rows (R5)}}
+  %s = replay.reconstruct %s0 rows %m of %d, %k total %total from %base {depth = 16 : i32}
+      : !replay.view<32x128xf32, strides [128, 1]>, !replay.view<12x32xf32, strides [32, 1]>,
+        !replay.view<16x128xf32, strides [128, 1]>
+        total tensor<128xf32> -> !replay.state<32x128>
+  replay.return
+}
+
+// -----
+
+replay.kernel @wrapped_other_gates(%m: i32, %base: i32) num_warps(1) blocks_per_row(1) {
+  %s0, %d, %k, %g, %total = builtin.unrealized_conversion_cast to
+      !replay.view<32x128xf32, strides [128, 1]>, !replay.view<12x32xf32, strides [32, 1]>,
+      !replay.view<12x128xf32, strides [128, 1]>, !replay.view<?x128xf32, strides [128, 1]>, tensor<128xf32>
+  // expected-error @+1 {{a wrapped ring needs a total and one static number of rows (R5)}}
+  %s = replay.reconstruct %s0 rows %m of %d, %k gates %g total %total from %base {depth = 16 : i32}
+      : !replay.view<32x128xf32, strides [128, 1]>, !replay.view<12x32xf32, strides [32, 1]>,
+        !replay.view<12x128xf32, strides [128, 1]>,
+        !replay.view<?x128xf32, strides [128, 1]>
+        total tensor<128xf32> -> !replay.state<32x128>
   replay.return
 }
 
@@ -174,12 +342,54 @@ replay.kernel @decay_of_rows() num_warps(1) blocks_per_row(1) {
 
 // -----
 
+replay.kernel @half_an_update() num_warps(1) blocks_per_row(1) {
+  %s, %d, %k, %s0 = builtin.unrealized_conversion_cast to !replay.state<32x128>,
+      tensor<32xf32>, tensor<128xf32>, !replay.view<32x128xf32, strides [128, 1]>
+  // expected-error @+1 {{needs d of tensor<32xf32>, k of tensor<128xf32> and a decay of f32 or k's type (F1)}}
+  "replay.flush"(%s, %d, %k, %s0) {operandSegmentSizes = array<i32: 1, 0, 1, 1, 1>}
+      : (!replay.state<32x128>, tensor<32xf32>, tensor<128xf32>, !replay.view<32x128xf32, strides [128, 1]>) -> ()
+  replay.return
+}
+
+// -----
+
+replay.kernel @decay_alone(%a: f32) num_warps(1) blocks_per_row(1) {
+  %s, %s0 = builtin.unrealized_conversion_cast to !replay.state<32x128>, !replay.view<32x128xf32, strides [128, 1]>
+  // expected-error @+1 {{needs d of tensor<32xf32>, k of tensor<128xf32> and a decay of f32 or k's type (F1)}}
+  "replay.flush"(%s, %a, %s0) {operandSegmentSizes = array<i32: 1, 1, 0, 0, 1>}
+      : (!replay.state<32x128>, f32, !replay.view<32x128xf32, strides [128, 1]>) -> ()
+  replay.return
+}
+
+// -----
+
 replay.kernel @flat_destination(%a: f32) num_warps(1) blocks_per_row(1) {
   %s, %d, %k, %s0 = builtin.unrealized_conversion_cast to !replay.state<32x128>,
       tensor<32xf32>, tensor<128xf32>, !replay.view<4096xf32, strides [1]>
-  // expected-error @+1 {{destination must have rank 2 (F2)}}
+  // expected-error @+1 {{destinations must be there and have rank 2 (F2)}}
   replay.flush %s decay %a update %d, %k into %s0 : !replay.state<32x128>, f32,
       tensor<32xf32>, tensor<128xf32> into !replay.view<4096xf32, strides [1]>
+  replay.return
+}
+
+// -----
+
+replay.kernel @flat_second_destination() num_warps(1) blocks_per_row(1) {
+  %s, %s0, %flat = builtin.unrealized_conversion_cast to !replay.state<32x128>,
+      !replay.view<32x128xf32, strides [128, 1]>, !replay.view<4096xf32, strides [1]>
+  // expected-error @+1 {{destinations must be there and have rank 2 (F2)}}
+  replay.flush %s into %s0, %flat : !replay.state<32x128> into
+      !replay.view<32x128xf32, strides [128, 1]>, !replay.view<4096xf32, strides [1]>
+  replay.return
+}
+
+// -----
+
+replay.kernel @no_destination() num_warps(1) blocks_per_row(1) {
+  %s = builtin.unrealized_conversion_cast to !replay.state<32x128>
+  // expected-error @+1 {{destinations must be there and have rank 2 (F2)}}
+  "replay.flush"(%s) {operandSegmentSizes = array<i32: 1, 0, 0, 0, 0>}
+      : (!replay.state<32x128>) -> ()
   replay.return
 }
 
