@@ -210,8 +210,8 @@ struct ExpandStatePass : replayjit::impl::ExpandStatePassBase<ExpandStatePass> {
     int64_t depth = std::max<int64_t>(state.depth, 16);
     Value dRows = state.loadD(b, b.index(0), depth);
     Value kRows = state.loadK(b, b.index(0), depth, column, blockK);
-    Value weights;
-    if (state.weights) {
+    Value weights = state.weights; // Those of the ring's rows, and all columns.
+    if (weights && (state.isPerColumn() || depth != state.depth)) {
       Value gates = state.loadGates(b, b.index(0), depth, column, blockK);
       weights = b.exp(state.exponents(b, gates, column));
     }
