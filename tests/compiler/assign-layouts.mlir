@@ -160,6 +160,39 @@ replay.kernel @dot_bf16(%i: i32) num_warps(1) blocks_per_row(1) {
   replay.return
 }
 
+// Each dot is an anchor, also where a vector that another dot's result laid out
+// would give its result the same columns in other registers: the matrix unit
+// takes no other order.
+// CHECK-LABEL: replay.kernel @dots_share_vector(
+// CHECK-COUNT-2: dot {{.*}} -> tensor<16x16xf32, #replay.layout<register = {{.}}[0, 1], [8, 0], [0, 8]], lane = {{.}}[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = []>>
+// CHECK: return
+replay.kernel @dots_share_vector(%i: i32, %flush: i1) num_warps(1) blocks_per_row(1) {
+  %s, %v = builtin.unrealized_conversion_cast to !tile, !row
+  %x = replay.load %v[%i] : !row -> tensor<16xf32>
+  %a = replay.load %s[%i, %i] : !tile -> tensor<16x16xf32>
+  %b = replay.load %s[%i, %i] : !tile -> tensor<16x16xf32>
+  %c = replay.load %s[%i, %i] : !tile -> tensor<16x16xf32>
+  %read = replay.dot %a, %b, %c precision tf32
+      : tensor<16x16xf32>, tensor<16x16xf32>, tensor<16x16xf32> -> tensor<16x16xf32>
+  %thin = replay.expand %x axis 0 : tensor<16xf32> -> tensor<1x16xf32>
+  %wide = replay.broadcast %thin : tensor<1x16xf32> -> tensor<16x16xf32>
+  %p = arith.mulf %read, %wide : tensor<16x16xf32>
+  %y = replay.reduce %p axis 1 : tensor<16x16xf32> -> tensor<16xf32>
+  replay.store %y, %v[%i] : tensor<16xf32>, !row
+  scf.if %flush {
+    %d = replay.load %s[%i, %i] : !tile -> tensor<16x16xf32>
+    %e = replay.load %s[%i, %i] : !tile -> tensor<16x16xf32>
+    %f = replay.load %s[%i, %i] : !tile -> tensor<16x16xf32>
+    %formed = replay.dot %d, %e, %f precision tf32
+        : tensor<16x16xf32>, tensor<16x16xf32>, tensor<16x16xf32> -> tensor<16x16xf32>
+    %thin2 = replay.expand %x axis 0 : tensor<16xf32> -> tensor<1x16xf32>
+    %wide2 = replay.broadcast %thin2 : tensor<1x16xf32> -> tensor<16x16xf32>
+    %q = arith.mulf %formed, %wide2 : tensor<16x16xf32>
+    replay.store %q, %s[%i, %i] : tensor<16x16xf32>, !tile
+  }
+  replay.return
+}
+
 // A tile that a dot wants in two ways is converted for one of them.
 // CHECK-LABEL: replay.kernel @gram(
 // CHECK: %[[T:.*]] = load
