@@ -1,9 +1,7 @@
 // Gates of a column each, as Kimi Delta Attention has them.
 //
 // RUN: replay-opt %s --replay-expand-state | FileCheck %s
-// RUN: not replay-opt %s --replay-expand-state=rebuild 2>&1 | FileCheck %s --check-prefix=REBUILD
-
-// REBUILD: error: the rebuild readout takes one gate a row
+// RUN: replay-opt %s --replay-expand-state="rebuild block-k=64" | FileCheck %s --check-prefix=REBUILD
 
 !checkpoint = !replay.view<32x128xf32, strides [128, 1], align 16>
 !d = !replay.view<?x32xf32, strides [-128, 1], align 16>
@@ -33,6 +31,30 @@
 // CHECK: %[[RING:.*]] = reduce {{.*}} axis 0 : tensor<16x32xf32> -> tensor<32xf32>
 // CHECK: %[[Y:.*]] = arith.addf %[[S0X]], %[[RING]]
 // CHECK: store %[[Y]]
+
+// Rebuild: each tile is S0 A + d^T (W k), A and W those of its columns.
+// REBUILD-LABEL: replay.kernel @readout(
+// REBUILD: %[[IN:.*]]:6 = builtin.unrealized_conversion_cast
+// REBUILD: %[[SUM:.*]] = reduce {{.*}} axis 0 : tensor<16x128xf32> -> tensor<128xf32>
+// REBUILD: %[[A:.*]] = math.exp %[[SUM]] : tensor<128xf32>
+// REBUILD: %[[Y:.*]] = scf.for %[[COLUMN:[^ ]*]] =
+// REBUILD:   %[[TILE:.*]] = replay.load %[[IN]]#0[%{{.*}}, %[[COLUMN]]] {{.*}} -> tensor<32x64xf32>
+// REBUILD:   %[[D:.*]] = replay.load %[[IN]]#1[{{.*}} -> tensor<16x32xf32>
+// REBUILD:   %[[K:.*]] = replay.load %[[IN]]#2[%{{.*}}, %[[COLUMN]]] {{.*}} -> tensor<16x64xf32>
+// REBUILD:   %[[GATES:.*]] = replay.load %[[IN]]#3[%{{.*}}, %[[COLUMN]]] {{.*}} -> tensor<16x64xf32>
+// REBUILD:   %[[LATER:.*]] = replay.cumsum %[[GATES]] axis 0 {exclusive}
+// REBUILD:   %[[W:.*]] = math.exp %[[LATER]]
+// REBUILD:   %[[WK:.*]] = arith.mulf %[[K]], %[[W]]
+// REBUILD:   %[[PIECE:.*]] = replay.slice %[[A]][%[[COLUMN]]] : tensor<128xf32> -> tensor<64xf32>
+// REBUILD:   %[[THIN:.*]] = replay.expand %[[PIECE]] axis 0
+// REBUILD:   %[[WIDE:.*]] = replay.broadcast %[[THIN]]
+// REBUILD:   %[[DECAYED:.*]] = arith.mulf %[[TILE]], %[[WIDE]]
+// REBUILD:   %[[DT:.*]] = replay.transpose %[[D]]
+// REBUILD:   %[[S:.*]] = replay.dot %[[DT]], %[[WK]], %[[DECAYED]] precision tf32
+// REBUILD:   %[[PRODUCT:.*]] = arith.mulf %[[S]],
+// REBUILD:   reduce %[[PRODUCT]] axis 1
+// REBUILD: } {replay.tiles}
+// REBUILD: store %[[Y]]
 replay.kernel @readout(%m: i32) num_warps(4) blocks_per_row(1) {
   %s0, %d, %k, %g, %x, %out = builtin.unrealized_conversion_cast to
       !checkpoint, !d, !k, !k, tensor<128xf32>, !replay.view<32xf32, strides [1]>
@@ -47,7 +69,7 @@ replay.kernel @readout(%m: i32) num_warps(4) blocks_per_row(1) {
 // A flush weighs the keys, and decays column by column.
 // CHECK-LABEL: replay.kernel @flush(
 // CHECK-SAME: %[[M:.*]]: i32
-// CHECK: scf.for %[[COLUMN:.*]] =
+// CHECK: scf.for %[[COLUMN:[^ ]*]] =
 // CHECK:   %[[TILE:.*]] = replay.load {{.*}} -> tensor<32x128xf32>
 // CHECK:   %[[DECAYED:.*]] = arith.mulf %[[TILE]],
 // CHECK:   %[[S:.*]]:2 = scf.for %[[ROW:.*]] = %{{.*}} to %[[M]] {{.*}} iter_args(%[[ACC:.*]] = %[[DECAYED]], %[[NEWER:.*]] = %{{.*}}) -> (tensor<32x128xf32>, tensor<128xf32>)
@@ -65,6 +87,15 @@ replay.kernel @readout(%m: i32) num_warps(4) blocks_per_row(1) {
 // CHECK:   %[[AGED:.*]] = arith.mulf %[[S]]#0,
 // CHECK:   %[[NEW:.*]] = math.fma %{{.*}}, %{{.*}}, %[[AGED]]
 // CHECK:   replay.store %[[NEW]]
+
+// REBUILD-LABEL: replay.kernel @flush(
+// REBUILD: scf.for %[[COLUMN:[^ ]*]] =
+// REBUILD:   %[[W:.*]] = math.exp {{.*}} : tensor<16x64xf32>
+// REBUILD:   %[[WK:.*]] = arith.mulf %{{.*}}, %[[W]]
+// REBUILD:   %[[S:.*]] = replay.dot %{{.*}}, %[[WK]], %{{.*}} precision tf32
+// REBUILD:   %[[AGED:.*]] = arith.mulf %[[S]],
+// REBUILD:   %[[NEW:.*]] = math.fma %{{.*}}, %{{.*}}, %[[AGED]]
+// REBUILD:   replay.store %[[NEW]], %{{.*}}[%{{.*}}, %[[COLUMN]]]
 replay.kernel @flush(%m: i32) num_warps(4) blocks_per_row(1) {
   %s0, %d, %k, %g, %alpha, %dt, %kt = builtin.unrealized_conversion_cast to
       !checkpoint, !d, !k, !k, tensor<128xf32>, tensor<32xf32>, tensor<128xf32>
