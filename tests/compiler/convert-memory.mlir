@@ -4,6 +4,8 @@
 #f32 = #replay.layout<register = [[0, 1], [0, 2], [0, 4]], lane = [[0, 8], [0, 16], [0, 32], [1, 0], [2, 0]], warp = []>
 #columns = #replay.layout<register = [[1, 0], [2, 0]], lane = [[4, 0], [8, 0], [16, 0], [0, 1], [0, 2]], warp = []>
 #vector = #replay.layout<register = [[1], [2]], lane = [[4], [8], [16], [0], [0]], warp = []>
+#row = #replay.layout<register = [], lane = [[0], [0], [0], [1], [2]], warp = []>
+#thin = #replay.layout<register = [], lane = [[0, 0], [0, 0], [0, 0], [1, 0], [2, 0]], warp = []>
 #shared = #replay.layout<register = [[1], [2]], lane = [[4], [8], [16], [0], [0]], warp = [[0]]>
 
 // 16 bytes at once, the view's bounds known to hold: no predicate. Loads through
@@ -185,6 +187,67 @@ replay.kernel @mask(%m: i32, %p: !replay.ptr<f32>, %n: i64) num_warps(1) blocks_
   replay.return
 }
 
+// A row's elements share its mask: the width stays, under one predicate.
+// CHECK-LABEL: llvm.func @masked_rows(
+// CHECK-SAME: %[[M:[^:]*]]: i32
+// CHECK: %[[THERE:.*]] = arith.cmpi ult, %{{.*}}, %[[M]] : i32
+// CHECK-COUNT-2: replay.ld %{{[^ ]*}} if %[[THERE]] : !llvm.ptr<1> -> f32, f32, f32, f32
+// CHECK-NOT: replay.ld
+// CHECK: llvm.return
+replay.kernel @masked_rows(%m: i32, %p: !replay.ptr<f32>, %n: i64) num_warps(1) blocks_per_row(1) {
+  %c0 = arith.constant 0 : i32
+  %v = replay.view %p offset %n : !replay.ptr<f32> -> !replay.view<4x64xf32, strides [64, 1], align 16>
+  %i = replay.iota : tensor<4xi32, #row>
+  %end = replay.splat %m : i32 -> tensor<4xi32, #row>
+  %there = arith.cmpi ult, %i, %end : tensor<4xi32, #row>
+  %thin = replay.expand %there axis 1 : tensor<4xi1, #row> -> tensor<4x1xi1, #thin>
+  %mask = replay.broadcast %thin : tensor<4x1xi1, #thin> -> tensor<4x64xi1, #f32>
+  %t = replay.load %v[%c0, %c0] mask %mask : tensor<4x64xi1, #f32>
+      : !replay.view<4x64xf32, strides [64, 1], align 16> -> tensor<4x64xf32, #f32>
+  replay.store %t, %v[%c0, %c0] : tensor<4x64xf32, #f32>, !replay.view<4x64xf32, strides [64, 1], align 16>
+  replay.return
+}
+
+// So it does under the bounds as well.
+// CHECK-LABEL: llvm.func @masked_bounded_rows(
+// CHECK-DAG: %[[THERE:.*]] = arith.cmpi ult, %{{.*}}, %{{.*}} : i32
+// CHECK-DAG: %[[IN:.*]] = arith.cmpi ult, %{{.*}}, %{{.*}} : i32
+// CHECK: %[[BOTH:.*]] = arith.andi %{{.*}}, %{{.*}} : i1
+// CHECK-COUNT-2: replay.ld %{{[^ ]*}} if %[[BOTH]] : !llvm.ptr<1> -> f32, f32, f32, f32
+// CHECK-NOT: replay.ld
+// CHECK: llvm.return
+replay.kernel @masked_bounded_rows(%m: i32, %p: !replay.ptr<f32>, %n: i64) num_warps(1) blocks_per_row(1) {
+  %c0 = arith.constant 0 : i32
+  %v = replay.view %p offset %n : !replay.ptr<f32> -> !replay.view<3x64xf32, strides [64, 1], align 16>
+  %i = replay.iota : tensor<4xi32, #row>
+  %end = replay.splat %m : i32 -> tensor<4xi32, #row>
+  %there = arith.cmpi ult, %i, %end : tensor<4xi32, #row>
+  %thin = replay.expand %there axis 1 : tensor<4xi1, #row> -> tensor<4x1xi1, #thin>
+  %mask = replay.broadcast %thin : tensor<4x1xi1, #thin> -> tensor<4x64xi1, #f32>
+  %t = replay.load %v[%c0, %c0] mask %mask : tensor<4x64xi1, #f32>
+      : !replay.view<3x64xf32, strides [64, 1], align 16> -> tensor<4x64xf32, #f32>
+  replay.store %t, %v[%c0, %c0] : tensor<4x64xf32, #f32>, !replay.view<3x64xf32, strides [64, 1], align 16>
+  replay.return
+}
+
+// A mask of any shape is a predicate an element.
+// CHECK-LABEL: llvm.func @masked_elements(
+// CHECK-COUNT-2: replay.ld %{{[^ ]*}} : !llvm.ptr<1> -> f32, f32, f32, f32
+// CHECK-COUNT-8: replay.ld %{{[^ ]*}} if %{{.*}} : !llvm.ptr<1> -> f32{{$}}
+// CHECK-NOT: replay.ld
+// CHECK: llvm.return
+replay.kernel @masked_elements(%x: f32, %p: !replay.ptr<f32>, %n: i64) num_warps(1) blocks_per_row(1) {
+  %c0 = arith.constant 0 : i32
+  %v = replay.view %p offset %n : !replay.ptr<f32> -> !replay.view<4x64xf32, strides [64, 1], align 16>
+  %q = replay.load %v[%c0, %c0] : !replay.view<4x64xf32, strides [64, 1], align 16> -> tensor<4x64xf32, #f32>
+  %least = replay.splat %x : f32 -> tensor<4x64xf32, #f32>
+  %mask = arith.cmpf ogt, %q, %least : tensor<4x64xf32, #f32>
+  %t = replay.load %v[%c0, %c0] mask %mask : tensor<4x64xi1, #f32>
+      : !replay.view<4x64xf32, strides [64, 1], align 16> -> tensor<4x64xf32, #f32>
+  replay.store %t, %v[%c0, %c0] : tensor<4x64xf32, #f32>, !replay.view<4x64xf32, strides [64, 1], align 16>
+  replay.return
+}
+
 // What several threads hold is written by one: lanes 0 to 7 of warp 0.
 // CHECK-LABEL: llvm.func @replicated(
 // CHECK-DAG: %[[C24:.*]] = arith.constant 24 : i32
@@ -214,6 +277,59 @@ replay.kernel @scalar(%p: !replay.ptr<i64>, %n: i64, %i: i32) num_warps(1) block
   %x = replay.load %v[%i] : !replay.view<16xi64, strides [1]> -> i64
   %y = arith.addi %x, %n : i64
   replay.store %y, %v[%i] : i64, !replay.view<16xi64, strides [1]>
+  replay.return
+}
+
+// An address from memory becomes a pointer that no argument's attributes cover.
+// CHECK-LABEL: llvm.func @pointer(
+// CHECK: %[[ADDRESS:.*]] = replay.ld %{{.*}} {readonly} : !llvm.ptr<1> -> i64
+// CHECK: %[[P:.*]] = llvm.inttoptr %[[ADDRESS]] : i64 to !llvm.ptr<1>
+// CHECK: llvm.getelementptr %[[P]][
+// CHECK-COUNT-2: replay.ld %{{[^ ]*}} : !llvm.ptr<1> -> f32, f32, f32, f32
+// CHECK-NOT: replay.ld
+// CHECK: llvm.return
+replay.kernel @pointer(%table: !replay.ptr<i64> {replay.readonly}, %n: i64) num_warps(1) blocks_per_row(1) {
+  %c0 = arith.constant 0 : i32
+  %addresses = replay.view %table offset %n : !replay.ptr<i64> -> !replay.view<1xi64, strides [1]>
+  %address = replay.load %addresses[%c0] : !replay.view<1xi64, strides [1]> -> i64
+  %p = replay.pointer %address -> !replay.ptr<f32>
+  %v = replay.view %p offset %n : !replay.ptr<f32> -> !replay.view<4x64xf32, strides [64, 1], align 16>
+  %t = replay.load %v[%c0, %c0] : !replay.view<4x64xf32, strides [64, 1], align 16> -> tensor<4x64xf32, #f32>
+  replay.store %t, %v[%c0, %c0] : tensor<4x64xf32, #f32>, !replay.view<4x64xf32, strides [64, 1], align 16>
+  replay.return
+}
+
+// One thread counts; who counted first writes row, layer and value, then, past a
+// fence, the kind.
+// CHECK-LABEL: llvm.func @report(
+// CHECK-SAME: %[[KIND:[^:]*]]: i32, %[[ROW:[^:]*]]: i32, %[[LAYER:[^:]*]]: i32, %[[VALUE:[^:]*]]: i64, %[[WORD:[^:]*]]: !llvm.ptr<1>
+// CHECK-DAG: %[[ONE:.*]] = arith.constant 1 : i32
+// CHECK-DAG: %[[ZERO:.*]] = arith.constant 0 : i32
+// CHECK-DAG: %[[NULL:.*]] = arith.constant 0 : i64
+// CHECK: %[[ADDRESS:.*]] = llvm.ptrtoint %[[WORD]]
+// CHECK: %[[TID:.*]] = nvvm.read.ptx.sreg.tid.x
+// CHECK: %[[FIRST:.*]] = arith.cmpi eq, %[[TID]], %[[ZERO]]
+// CHECK: %[[WANTED:.*]] = arith.cmpi ne, %[[ADDRESS]], %[[NULL]]
+// CHECK: %[[BOTH:.*]] = arith.andi %[[FIRST]], %[[WANTED]]
+// CHECK: scf.if %[[BOTH]] {
+// CHECK-NEXT: %[[BEFORE:.*]] = llvm.atomicrmw add %[[WORD]], %[[ONE]] monotonic {alignment = 4 : i64}
+// CHECK-NEXT: %[[EMPTY:.*]] = arith.cmpi eq, %[[BEFORE]], %[[ZERO]]
+// CHECK-NEXT: scf.if %[[EMPTY]] {
+// CHECK-NEXT: %[[AT8:.*]] = llvm.getelementptr %[[WORD]][8]
+// CHECK-NEXT: replay.st %[[ROW]] to %[[AT8]] : !llvm.ptr<1>, i32
+// CHECK-NEXT: %[[AT12:.*]] = llvm.getelementptr %[[WORD]][12]
+// CHECK-NEXT: replay.st %[[LAYER]] to %[[AT12]] : !llvm.ptr<1>, i32
+// CHECK-NEXT: %[[AT16:.*]] = llvm.getelementptr %[[WORD]][16]
+// CHECK-NEXT: replay.st %[[VALUE]] to %[[AT16]] : !llvm.ptr<1>, i64
+// CHECK-NEXT: llvm.fence release
+// CHECK-NEXT: %[[AT4:.*]] = llvm.getelementptr %[[WORD]][4]
+// CHECK-NEXT: replay.st %[[KIND]] to %[[AT4]] : !llvm.ptr<1>, i32
+// CHECK-NEXT: }
+// CHECK-NEXT: }
+// CHECK-NEXT: llvm.return
+replay.kernel @report(%kind: i32, %row: i32, %layer: i32, %value: i64, %word: !replay.ptr<i32>)
+    num_warps(4) blocks_per_row(1) {
+  replay.report %kind row %row layer %layer value %value to %word : !replay.ptr<i32>
   replay.return
 }
 

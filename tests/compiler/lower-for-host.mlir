@@ -7,6 +7,7 @@
 // CHECK-SAME: "mma at
 // CHECK-SAME: "mbarrier init at
 // CHECK-SAME: "prefetch at
+// CHECK-SAME: "atomic of report"
 
 // CHECK-DAG: llvm.func @replayjit_emu_load(!llvm.ptr, !llvm.ptr, i32, i32, i32)
 // CHECK-DAG: llvm.func @replayjit_emu_store(!llvm.ptr, !llvm.ptr, i32, i32, i32)
@@ -112,6 +113,27 @@ llvm.func @staged(%p: !llvm.ptr<1>, %s: !llvm.ptr<3>, %b: !llvm.ptr<3>, %n: i32)
   nvvm.cp.async.bulk.shared.cluster.global %cluster, %p, %b, %n : !llvm.ptr<7>, !llvm.ptr<1>
   nvvm.mbarrier.try_wait.parity %b, %n, %n : !llvm.ptr<3>, i32, i32
   nvvm.cp.async.bulk.prefetch %p, %n : !llvm.ptr<1>
+  llvm.return
+}
+
+// One lane runs at a time: an atomic is a checked load, a sum, a checked store.
+// CHECK-LABEL: llvm.func @atomic(
+// CHECK-SAME: %[[P:[^:]*]]: !llvm.ptr<1>, %[[X:[^:]*]]: i32
+// CHECK: %[[SCRATCH:.*]] = llvm.alloca
+// CHECK: %[[AT:.*]] = llvm.addrspacecast %[[P]] : !llvm.ptr<1> to !llvm.ptr
+// CHECK: %[[FOUR:.*]] = llvm.mlir.constant(4 : i32)
+// CHECK: llvm.call @replayjit_emu_load(%[[SCRATCH]], %[[AT]], %[[FOUR]],
+// CHECK: %[[BEFORE:.*]] = llvm.load %[[SCRATCH]] : !llvm.ptr -> i32
+// CHECK: %[[AFTER:.*]] = llvm.add %[[BEFORE]], %[[X]]
+// CHECK: llvm.store %[[AFTER]], %[[SCRATCH]]
+// CHECK: llvm.call @replayjit_emu_store(%[[AT]], %[[SCRATCH]], %[[FOUR]],
+// CHECK-NOT: llvm.atomicrmw
+// The value from before is what others use.
+// CHECK: llvm.icmp "eq" %[[BEFORE]], %[[X]]
+// CHECK: llvm.return
+llvm.func @atomic(%p: !llvm.ptr<1>, %x: i32) attributes {nvvm.kernel} {
+  %before = llvm.atomicrmw add %p, %x monotonic : !llvm.ptr<1>, i32 loc("report")
+  %first = llvm.icmp "eq" %before, %x : i32
   llvm.return
 }
 
