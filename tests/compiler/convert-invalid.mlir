@@ -63,3 +63,65 @@ replay.kernel @copy_with_pitch(%p: !replay.ptr<f32>, %n: i64, %i: i32) num_warps
   }
   replay.return
 }
+
+// -----
+
+// The same lanes, but registers in another order.
+#a = #replay.layout<register = [[8, 0], [0, 4], [0, 8]], lane = [[0, 1], [0, 2], [1, 0], [2, 0], [4, 0]], warp = []>
+#b = #replay.layout<register = [[4, 0], [8, 0], [0, 8]], lane = [[1, 0], [2, 0], [0, 1], [0, 2], [0, 4]], warp = []>
+#o = #replay.layout<register = [[0, 1], [0, 8], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = []>
+replay.kernel @dot_of_other_registers(%x: f32) num_warps(1) blocks_per_row(1) {
+  %a = replay.splat %x : f32 -> tensor<16x16xf32, #a>
+  %b = replay.splat %x : f32 -> tensor<16x16xf32, #b>
+  %c = replay.splat %x : f32 -> tensor<16x16xf32, #o>
+  // expected-error @+1 {{has tiles in other layouts than the matrix unit's fragments}}
+  %d = replay.dot %a, %b, %c precision tf32
+      : tensor<16x16xf32, #a>, tensor<16x16xf32, #b>, tensor<16x16xf32, #o> -> tensor<16x16xf32, #o>
+  replay.return
+}
+
+// -----
+
+// An operand laid out as a result.
+#b = #replay.layout<register = [[4, 0], [8, 0], [0, 8]], lane = [[1, 0], [2, 0], [0, 1], [0, 2], [0, 4]], warp = []>
+#c = #replay.layout<register = [[0, 1], [8, 0], [0, 8]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = []>
+replay.kernel @dot_of_results(%x: f32) num_warps(1) blocks_per_row(1) {
+  %a = replay.splat %x : f32 -> tensor<16x16xf32, #c>
+  %b = replay.splat %x : f32 -> tensor<16x16xf32, #b>
+  %c = replay.splat %x : f32 -> tensor<16x16xf32, #c>
+  // expected-error @+1 {{has tiles in other layouts than the matrix unit's fragments}}
+  %d = replay.dot %a, %b, %c precision tf32
+      : tensor<16x16xf32, #c>, tensor<16x16xf32, #b>, tensor<16x16xf32, #c> -> tensor<16x16xf32, #c>
+  replay.return
+}
+
+// -----
+
+#a = #replay.layout<register = [[8, 0], [0, 4], [0, 8]], lane = [[0, 1], [0, 2], [1, 0], [2, 0], [4, 0]], warp = []>
+#c = #replay.layout<register = [[0, 1], [8, 0], [0, 8]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = []>
+#o = #replay.layout<register = [[0, 4], [0, 8], [8, 0]], lane = [[0, 1], [0, 2], [1, 0], [2, 0], [4, 0]], warp = []>
+replay.kernel @dot_of_transposed(%x: f32) num_warps(1) blocks_per_row(1) {
+  %a = replay.splat %x : f32 -> tensor<16x16xf32, #a>
+  %b = replay.splat %x : f32 -> tensor<16x16xf32, #o>
+  %c = replay.splat %x : f32 -> tensor<16x16xf32, #c>
+  // expected-error @+1 {{has tiles in other layouts than the matrix unit's fragments}}
+  %d = replay.dot %a, %b, %c precision tf32
+      : tensor<16x16xf32, #a>, tensor<16x16xf32, #o>, tensor<16x16xf32, #c> -> tensor<16x16xf32, #c>
+  replay.return
+}
+
+// -----
+
+// 32-bit fragments in a 16-bit product.
+#a = #replay.layout<register = [[8, 0], [0, 4], [0, 8]], lane = [[0, 1], [0, 2], [1, 0], [2, 0], [4, 0]], warp = []>
+#b = #replay.layout<register = [[4, 0], [8, 0], [0, 8]], lane = [[1, 0], [2, 0], [0, 1], [0, 2], [0, 4]], warp = []>
+#c = #replay.layout<register = [[0, 1], [8, 0], [0, 8]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = []>
+replay.kernel @dot_of_other_width(%x: f32) num_warps(1) blocks_per_row(1) {
+  %a = replay.splat %x : f32 -> tensor<16x16xf32, #a>
+  %b = replay.splat %x : f32 -> tensor<16x16xf32, #b>
+  %c = replay.splat %x : f32 -> tensor<16x16xf32, #c>
+  // expected-error @+1 {{has tiles in other layouts than the matrix unit's fragments}}
+  %d = replay.dot %a, %b, %c precision bf16
+      : tensor<16x16xf32, #a>, tensor<16x16xf32, #b>, tensor<16x16xf32, #c> -> tensor<16x16xf32, #c>
+  replay.return
+}

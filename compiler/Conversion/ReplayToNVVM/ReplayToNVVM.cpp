@@ -130,10 +130,29 @@ void markReadOnlyLoads(KernelOp kernel) {
   });
 }
 
+/// True if the dot's tiles are the fragments that its instruction takes; one
+/// without fragments takes tiles of any layout.
+bool hasFragments(DotOp dot, int numWarps) {
+  if (dot.getPrecision() == Precision::Ieee)
+    return true;
+  auto a = cast<RankedTensorType>(dot.getA().getType());
+  int64_t m = a.getDimSize(0), k = a.getDimSize(1);
+  int64_t n = cast<RankedTensorType>(dot.getType()).getDimSize(1);
+  bool half = dot.getPrecision() == Precision::Bf16 ||
+              dot.getPrecision() == Precision::F16;
+  auto result = LinearLayout::mmaResult(m, n, numWarps);
+  return LinearLayout::of(a) ==
+             LinearLayout::mmaOperandA(m, k, n, half, numWarps) &&
+         LinearLayout::of(dot.getB().getType()) ==
+             LinearLayout::mmaOperandB(m, k, n, half, numWarps) &&
+         LinearLayout::of(dot.getC().getType()) == result &&
+         LinearLayout::of(dot.getType()) == result;
+}
+
 /// What the patterns rely on. Checked before any of them runs, because the
 /// conversion cannot be undone.
 LogicalResult checkPreconditions(KernelOp kernel) {
-  auto result = kernel->walk([](Operation *op) -> WalkResult {
+  auto result = kernel->walk([&](Operation *op) -> WalkResult {
     for (Value value : op->getResults())
       if (isa<RankedTensorType>(value.getType()) &&
           !LinearLayout::of(value.getType()))
@@ -166,6 +185,10 @@ LogicalResult checkPreconditions(KernelOp kernel) {
         return op->emitOpError("has a result layout other than its "
                                "reduction's");
     }
+    if (auto dot = dyn_cast<DotOp>(op))
+      if (!hasFragments(dot, kernel.getNumWarps()))
+        return op->emitOpError("has tiles in other layouts than the matrix "
+                               "unit's fragments");
     if (auto scan = dyn_cast<CumsumOp>(op)) {
       auto layout = *LinearLayout::of(scan.getType());
       for (auto *bases : {&layout.lanes, &layout.warps})
