@@ -9,6 +9,7 @@ using Json = nlohmann::ordered_json;
 
 static Json specToJson(const DecodeSpec &spec) {
   return {
+      {"family", toString(spec.family)},
       {"isKda", spec.isKda},
       {"numKeyHeads", spec.numKeyHeads},
       {"numValueHeads", spec.numValueHeads},
@@ -26,6 +27,13 @@ static Json specToJson(const DecodeSpec &spec) {
       {"gate", spec.gate == Gate::Softplus ? "softplus" : "lowerBound"},
       {"betaRound", spec.betaRound},
       {"hasForceFlush", spec.hasForceFlush},
+      {"ringFormat", toString(spec.ringFormat)},
+      {"isCircular", spec.isCircular},
+      {"hasSeparateQkv", spec.hasSeparateQkv},
+      {"hasRingIndices", spec.hasRingIndices},
+      {"hasDstIndices", spec.hasDstIndices},
+      {"hasTrackIndices", spec.hasTrackIndices},
+      {"hasMask", spec.hasMask},
       {"nullSlot",
        spec.nullSlot == NullSlot::Negative ? "negative" : "nonPositive"},
       {"readout",

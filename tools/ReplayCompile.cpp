@@ -180,7 +180,7 @@ Status Run::setUp() {
   if (!chip)
     return chip.status();
   target = chip->value_or(Target());
-  tuning = options.kernel.tuning(spec, /*rows=*/0, target);
+  tuning = options.kernel.tuning(spec, /*rows=*/1, target);
   name = kernelName(spec, tuning);
   compileOptions.last = options.lastStage();
   compileOptions.assemble = AssembleOptions::fromEnvironment();
@@ -332,8 +332,8 @@ Status Run::operator()() {
 }
 
 int replayjit::replayCompile(int argc, char **argv) {
-  CLI::App app("Compiles a Gated DeltaNet decode kernel and writes the stage "
-               "asked for.",
+  CLI::App app("Compiles a decode kernel of Gated DeltaNet or Kimi Delta "
+               "Attention and writes\nthe stage asked for.",
                "replay-compile");
   Options options;
   options.addTo(app);

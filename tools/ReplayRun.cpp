@@ -200,11 +200,11 @@ static int runAll(Runner &runner, const std::vector<DecodeCase> &cases) {
 }
 
 int replayjit::replayRun(int argc, char **argv) {
-  CLI::App app("Steps Gated DeltaNet decode kernels on random inputs on a GPU "
-               "or in the host\nemulation and compares outputs, states and "
-               "rings with an fp64 recurrence.\nErrors are relative; times are "
-               "of launches whose states are not in the L2\n(* marks those "
-               "that may be).",
+  CLI::App app("Steps decode kernels of Gated DeltaNet or Kimi Delta Attention "
+               "on random inputs\non a GPU or in the host emulation and "
+               "compares outputs, states and rings with an\nfp64 recurrence. "
+               "Errors are relative; times are of launches whose states are "
+               "not\nin the L2 (* marks those that may be).",
                "replay-run");
   RunOptions options;
   options.addTo(app);
@@ -232,6 +232,8 @@ int replayjit::replayRun(int argc, char **argv) {
     for (const DecodeCase &entry : *cases) {
       const DecodeProblem &problem = entry.problem;
       Status status = validate(problem.spec, problem.tuning, target);
+      if (status)
+        status = validateLowerBound(problem.spec, problem.lowerBound);
       if (status)
         status = validateProblem(problem);
       if (!status)

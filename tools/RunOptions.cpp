@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
 #include <algorithm>
 #include <climits>
+#include <cstdio>
 
 using namespace replayjit;
 
@@ -106,6 +106,23 @@ DecodeProblem RunOptions::problemFor(const DecodeSpec &spec) const {
   return result;
 }
 
+/// What the table calls the kernel of the flags.
+static std::string nameOf(const DecodeSpec &spec) {
+  std::string name;
+  if (spec.family != Family::Replay)
+    name = fmt::format("{}-", toString(spec.family));
+  name += spec.readout == Readout::Rebuild ? "rebuild"
+          : spec.isKda                     ? "kda"
+                                           : "outonly";
+  if (spec.ringFormat != RingFormat::Raw)
+    name += fmt::format("-{}", toString(spec.ringFormat));
+  if (spec.isCircular)
+    name += "-circular";
+  return name + fmt::format("-h{}-hv{}-k{}-v{}-l{}", spec.numKeyHeads,
+                            spec.numValueHeads, spec.headDimK, spec.headDimV,
+                            spec.ringDepth);
+}
+
 Result<std::vector<DecodeCase>> RunOptions::cases(const Target &target,
                                                   int multiprocessors) const {
   if (suite.empty()) {
@@ -116,12 +133,7 @@ Result<std::vector<DecodeCase>> RunOptions::cases(const Target &target,
     one.problem = problemFor(*spec);
     one.problem.tuning =
         kernel.tuning(*spec, problem.batch, target, multiprocessors);
-    const char *kind = spec->readout == Readout::Rebuild ? "rebuild"
-                       : spec->isKda                     ? "kda"
-                                                         : "outonly";
-    one.name = fmt::format("{}-h{}-hv{}-k{}-v{}-l{}", kind, spec->numKeyHeads,
-                           spec->numValueHeads, spec->headDimK, spec->headDimV,
-                           spec->ringDepth);
+    one.name = nameOf(*spec);
     return std::vector<DecodeCase>{one};
   }
   Result<std::vector<DecodeCase>> all = decodeSuite(suite, target);

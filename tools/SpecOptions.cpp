@@ -7,66 +7,100 @@
 using namespace replayjit;
 
 void SpecOptions::addTo(CLI::App &app) {
-  const char *const spec = "Kernel";
+  const size_t before = app.get_options({}).size();
+  const char *group = "Kernel";
   CLI::Option *preset = app.add_option("--model", model,
                                        "Start from a model: qwen3-next, "
                                        "qwen3.5-27b, qwen3.5-397b, "
                                        "kimi-linear, kimi-k3 or ling-flash")
-                            ->group(spec);
+                            ->group(group);
   app.add_option("--tp", tensorParallel, "Ranks that share the model's heads")
       ->needs(preset)
-      ->group(spec);
+      ->group(group);
+  app.add_option("--family", family,
+                 "replay: a checkpoint and a ring; packed: the state written "
+                 "at every token; materialize: a checkpoint made of both")
+      ->check(oneOf({"replay", "packed", "materialize"}))
+      ->group(group);
   app.add_flag("--kda", isKda, "Kimi Delta Attention: a gate per key channel")
-      ->group(spec);
+      ->group(group);
   app.add_option("--gate", gateKind,
                  "How a decay follows from a; lower-bound needs KDA")
       ->check(oneOf({"softplus", "lower-bound"}))
-      ->group(spec);
+      ->group(group);
   app.add_flag("--beta-round", betaRound, "Round beta through the type of b")
-      ->group(spec);
-  app.add_option("--heads", heads, "Key heads, H")->group(spec);
+      ->group(group);
+  app.add_flag("--no-l2norm", noNorm, "q and k come normalized")->group(group);
+  app.add_option("--heads", heads, "Key heads, H")->group(group);
   app.add_option("--value-heads", valueHeads, "Value heads, a multiple of H")
-      ->group(spec);
-  app.add_option("--k", k, "Size of a key head")->group(spec);
-  app.add_option("--v", v, "Size of a value head")->group(spec);
-  app.add_option("-L,--ring-depth", ringDepth, "Tokens between two flushes")
-      ->group(spec);
+      ->group(group);
+  app.add_option("--k", k, "Size of a key head")->group(group);
+  app.add_option("--v", v, "Size of a value head")->group(group);
+  app.add_option("-L,--ring-depth", ringDepth,
+                 "Tokens between two flushes; packed has none, so 1")
+      ->group(group);
+  app.add_option("--ring-format", ringFormat,
+                 "What a ring row of KDA holds; all but raw need --gate "
+                 "lower-bound and as many value heads as key heads")
+      ->check(oneOf({"raw", "prefix", "predecayed"}))
+      ->group(group);
+  app.add_flag("--circular", isCircular,
+               "A full ring keeps its newest token; needs prefix or predecayed")
+      ->group(group);
+  CLI::Option *read =
+      app.add_option("--readout", readout, "How an output is read")
+          ->check(oneOf({"output-only", "rebuild"}))
+          ->group(group);
+
+  group = "Element types";
   const std::string types = ": fp32, bf16 or fp16";
-  app.add_option("--act", act, "Type of q, k and v" + types)->group(spec);
+  app.add_option("--act", act, "Type of q, k and v" + types)->group(group);
   app.add_option("--gate-type", gate, "Type of a and b; default: that of --act")
-      ->group(spec);
+      ->group(group);
   app.add_option("--param-type", param, "Type of A_log and dt_bias")
-      ->group(spec);
+      ->group(group);
   app.add_option("--out-type", out,
                  "Type of the output; default: that of --act")
-      ->group(spec);
-  app.add_option("--state", state, "Type of the state" + types)->group(spec);
+      ->group(group);
+  app.add_option("--state", state, "Type of the state" + types)->group(group);
   app.add_option("--ring", ring, "Type of the ring's d and k" + types)
-      ->group(spec);
-  app.add_option("--index-type", index, "Type of state_indices: int32 or int64")
-      ->group(spec);
-  app.add_flag("--no-l2norm", noNorm, "q and k come normalized")->group(spec);
+      ->group(group);
+  app.add_option("--index-type", index, "Type of all indices: int32 or int64")
+      ->group(group);
+
+  group = "Arguments of a launch";
+  app.add_flag("--separate-qkv", separateQkv,
+               "q, k and v are three tensors instead of one")
+      ->group(group);
   app.add_flag("--no-force-flush", noForceFlush,
                "There is no force_flush argument")
-      ->group(spec);
+      ->group(group);
+  app.add_flag("--ring-indices", ringIndices,
+               "Rings have indices other than state_indices")
+      ->group(group);
+  app.add_flag("--dst-indices", dstIndices,
+               "A flush writes the state to the slot of another index")
+      ->group(group);
+  app.add_flag("--track-indices", trackIndices,
+               "A further index says where the state is stored too")
+      ->group(group);
+  app.add_flag("--no-mask", noMask, "materialize: there is no mask argument")
+      ->group(group);
   app.add_option("--null-slot", nullSlot, "Slots that mean no request")
       ->check(oneOf({"negative", "nonpositive"}))
-      ->group(spec);
-  app.add_option("--readout", readout, "How an output is read")
-      ->check(oneOf({"output-only", "rebuild"}))
-      ->group(spec);
+      ->group(group);
   app.add_option("--alignment", alignment,
                  "Bytes that divide every pointer, stride and pitch: 16 or 0")
-      ->group(spec);
+      ->group(group);
 
-  factOptions = app.get_options([&](const CLI::Option *option) {
-    return option->get_group() == spec && option->get_name() != "--readout";
-  });
+  factOptions = app.get_options({});
+  factOptions.erase(factOptions.begin(), factOptions.begin() + before);
+  std::erase(factOptions, read);
 
   const char *const choices = "Tuning";
   app.add_option("--rows", rows,
                  "Choose what is not given below for so many requests at once; "
-                 "0: very many")
+                 "0: very many; default: 1, or the --batch of a run")
       ->check(within(0, INT_MAX))
       ->group(choices);
   app.add_option("--block-v", blockV, "State rows per block")->group(choices);
@@ -110,7 +144,12 @@ Result<DecodeSpec> SpecOptions::spec() const {
   spec.numValueHeads = valueHeads.value_or(spec.numValueHeads);
   spec.headDimK = k.value_or(spec.headDimK);
   spec.headDimV = v.value_or(spec.headDimV);
-  spec.ringDepth = ringDepth.value_or(spec.ringDepth);
+  if (!family.empty())
+    spec.family = family == "packed"        ? Family::Packed
+                  : family == "materialize" ? Family::Materialize
+                                            : Family::Replay;
+  const bool hasRing = spec.family != Family::Packed;
+  spec.ringDepth = ringDepth.value_or(hasRing ? spec.ringDepth : 1);
   spec.alignment = alignment.value_or(spec.alignment);
   struct Flag {
     DataType &field;
@@ -129,9 +168,19 @@ Result<DecodeSpec> SpecOptions::spec() const {
   spec.isKda = spec.isKda || isKda;
   if (!gateKind.empty())
     spec.gate = gateKind == "softplus" ? Gate::Softplus : Gate::LowerBound;
+  if (!ringFormat.empty())
+    spec.ringFormat = ringFormat == "prefix"       ? RingFormat::Prefix
+                      : ringFormat == "predecayed" ? RingFormat::Predecayed
+                                                   : RingFormat::Raw;
+  spec.isCircular = isCircular;
   spec.betaRound = betaRound;
   spec.qkL2Norm = !noNorm;
   spec.hasForceFlush = !noForceFlush;
+  spec.hasSeparateQkv = separateQkv;
+  spec.hasRingIndices = ringIndices;
+  spec.hasDstIndices = dstIndices;
+  spec.hasTrackIndices = trackIndices;
+  spec.hasMask = !noMask;
   if (nullSlot == "nonpositive")
     spec.nullSlot = NullSlot::NonPositive;
   if (readout == "rebuild")

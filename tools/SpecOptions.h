@@ -37,10 +37,13 @@ private:
   int tensorParallel = 1;
   std::optional<int> heads, valueHeads, k, v, ringDepth, alignment;
   std::optional<std::string> act, gate, param, out, state, ring, index;
-  bool isKda = false, betaRound = false, noNorm = false, noForceFlush = false;
-  std::string gateKind, nullSlot, readout;
+  bool isKda = false, betaRound = false, noNorm = false, isCircular = false;
+  bool separateQkv = false, ringIndices = false, dstIndices = false,
+       trackIndices = false, noForceFlush = false, noMask = false;
+  std::string family, ringFormat, gateKind, nullSlot, readout;
 
-  std::optional<int> rows, blockV, blockK, warps, flushRows, prefetchDistance, maxRegisters;
+  std::optional<int> rows, blockV, blockK, warps, flushRows, prefetchDistance,
+      maxRegisters;
   std::string flushPrecision, chip;
 };
 

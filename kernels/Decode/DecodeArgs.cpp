@@ -10,7 +10,8 @@
 
 namespace replayjit {
 
-/// (L-1) |lower_bound| where exp(-P) still leaves fp32 and bf16 room (2^126).
+/// exp(80) = 2^115 times a key, and exp(-80) times a decay, are normal numbers
+/// of fp32 and bf16.
 static constexpr double mostDecay = 80;
 
 Status validateLowerBound(const DecodeSpec &spec, float lowerBound) {
@@ -26,8 +27,9 @@ Status validateLowerBound(const DecodeSpec &spec, float lowerBound) {
     return Status::invalid(fmt::format(
         "lowerBound: {} is not allowed with a predecayed ring of ringDepth = "
         "{}; (ringDepth - 1) |lowerBound| must be at most {}, so it must be "
-        "{:.4g} or more",
-        lowerBound, spec.ringDepth, mostDecay, -mostDecay / steps));
+        "{} or more",
+        lowerBound, spec.ringDepth, mostDecay,
+        -std::floor(1000 * mostDecay / steps) / 1000)); // rounded towards 0
   return Status::ok();
 }
 
@@ -38,6 +40,7 @@ struct PointerCheck {
   uint64_t address;
   DataType type;
   bool isWide = false; ///< spec.alignment holds for it.
+  bool isThere = true; ///< The spec has it.
 };
 
 struct StrideCheck {
@@ -52,6 +55,8 @@ struct StrideCheck {
 static Status checkPointers(const DecodeSpec &spec,
                             std::initializer_list<PointerCheck> checks) {
   for (const PointerCheck &check : checks) {
+    if (!check.isThere)
+      continue;
     if (check.address == 0)
       return Status::invalid(fmt::format(
           "{}: 0 is not allowed; it must be a device address", check.name));
@@ -65,6 +70,14 @@ static Status checkPointers(const DecodeSpec &spec,
           check.name, check.address, unit));
   }
   return Status::ok();
+}
+
+static Status checkErrorWord(uint64_t address) {
+  if (address % alignof(ErrorWord) == 0)
+    return Status::ok();
+  return Status::invalid(fmt::format("errorWord: {:#x} is not allowed; it must "
+                                     "be 0 or a multiple of {} bytes",
+                                     address, alignof(ErrorWord)));
 }
 
 static constexpr int64_t any = std::numeric_limits<int64_t>::min();
@@ -97,14 +110,38 @@ static int64_t unitOf(const DecodeSpec &spec, DataType type) {
   return spec.alignment > 0 ? spec.alignment / byteSize(type) : 1;
 }
 
-Status validateArgs(const DecodeSpec &spec, const DecodeArgs &args) {
+Status validateLayer(const DecodeSpec &spec, const ReplayLayer &layer) {
   const int64_t H = spec.numKeyHeads, HV = spec.numValueHeads;
   const int64_t K = spec.headDimK, V = spec.headDimV, L = spec.ringDepth;
+  const bool isKda = spec.isKda, hasRing = L > 1;
+  if (Status status = checkPointers(
+          spec, {{"state", layer.state, spec.stateType, true},
+                 {"dRing", layer.dRing, spec.ringType, true, hasRing},
+                 {"kRing", layer.kRing, spec.ringType, true, hasRing},
+                 {"gRing", layer.gRing, DataType::F32, isKda, hasRing}});
+      !status)
+    return status;
+  if (Status status =
+          checkStrides({{"statePitch", layer.statePitch,
+                         unitOf(spec, spec.stateType), HV * V * K}});
+      !status || !hasRing)
+    return status;
+  const int64_t ring = unitOf(spec, spec.ringType);
+  const int64_t gate = isKda ? unitOf(spec, DataType::F32) : 1;
+  return checkStrides(
+      {{"dPitch", layer.dPitch, ring, HV * L * V},
+       {"kPitch", layer.kPitch, ring, H * L * K},
+       {"gPitch", layer.gPitch, gate, HV * L * gateWidth(spec)}});
+}
+
+Status validateArgs(const DecodeSpec &spec, const DecodeArgs &args) {
+  const int64_t HV = spec.numValueHeads, V = spec.headDimV;
   const bool hasCursor = spec.family == Family::Replay;
-  const bool hasRing = hasCursor && L > 1;
-  if (Status status = checkCounts({{"batch", args.batch},
-                                   {"slots", args.slots},
-                                   {"ringSlots", args.ringSlots}});
+  const bool isSplit = spec.hasSeparateQkv, isKda = spec.isKda;
+  if (Status status = checkCounts(
+          {{"batch", args.batch},
+           {"slots", args.slots},
+           {"ringSlots", spec.hasRingIndices ? args.ringSlots : 0}});
       !status)
     return status;
   if (!std::isfinite(args.scale))
@@ -115,104 +152,75 @@ Status validateArgs(const DecodeSpec &spec, const DecodeArgs &args) {
   if (args.batch == 0)
     return Status::ok();
 
+  constexpr DataType I32 = DataType::I32;
   if (Status status = checkPointers(
           spec, {{"q", args.q, spec.actType, true},
-                 {"a", args.a, spec.gateType, spec.isKda},
+                 {"k", args.k, spec.actType, true, isSplit},
+                 {"v", args.v, spec.actType, true, isSplit},
+                 {"a", args.a, spec.gateType, isKda},
                  {"b", args.b, spec.gateType},
                  {"aLog", args.aLog, spec.paramType},
-                 {"dtBias", args.dtBias, spec.paramType, spec.isKda},
+                 {"dtBias", args.dtBias, spec.paramType, isKda},
                  {"out", args.out, spec.outType, true},
-                 {"state", args.state, spec.stateType, true},
-                 {"stateIndices", args.stateIndices, spec.indexType}});
+                 {"stateIndices", args.stateIndices, spec.indexType},
+                 {"writePos", args.writePos, I32, false, hasCursor},
+                 {"forceFlush", args.forceFlush, I32, false,
+                  hasCursor && spec.hasForceFlush},
+                 {"ringBase", args.ringBase, I32, false, spec.isCircular},
+                 {"ringIndices", args.ringIndices, spec.indexType, false,
+                  spec.hasRingIndices},
+                 {"dstIndices", args.dstIndices, spec.indexType, false,
+                  spec.hasDstIndices},
+                 {"trackIndices", args.trackIndices, spec.indexType, false,
+                  spec.hasTrackIndices}});
       !status)
     return status;
-  if (hasCursor)
-    if (Status status =
-            checkPointers(spec, {{"writePos", args.writePos, DataType::I32}});
-        !status)
-      return status;
-  if (hasRing)
-    if (Status status = checkPointers(
-            spec, {{"dRing", args.dRing, spec.ringType, true},
-                   {"kRing", args.kRing, spec.ringType, true},
-                   {"gRing", args.gRing, DataType::F32, spec.isKda}});
-        !status)
-      return status;
-  struct Optional {
-    bool isThere;
-    PointerCheck check;
-  };
-  for (const Optional &optional :
-       {Optional{spec.hasSeparateQkv, {"k", args.k, spec.actType, true}},
-        {spec.hasSeparateQkv, {"v", args.v, spec.actType, true}},
-        {hasCursor && spec.hasForceFlush,
-         {"forceFlush", args.forceFlush, DataType::I32}},
-        {spec.isCircular, {"ringBase", args.ringBase, DataType::I32}},
-        {spec.hasRingIndices,
-         {"ringIndices", args.ringIndices, spec.indexType}},
-        {spec.hasDstIndices, {"dstIndices", args.dstIndices, spec.indexType}},
-        {spec.hasTrackIndices,
-         {"trackIndices", args.trackIndices, spec.indexType}}})
-    if (optional.isThere)
-      if (Status status = checkPointers(spec, {optional.check}); !status)
-        return status;
+  if (Status status = checkErrorWord(args.errorWord); !status)
+    return status;
 
   // The stride of a single row is never used.
   if (args.batch > 1) {
     const int64_t act = unitOf(spec, spec.actType);
-    const int64_t gate = spec.isKda ? unitOf(spec, spec.gateType) : 1;
-    if (Status status = checkStrides(
-            {{"qStride", args.qStride, act, any},
-             {"kStride", args.kStride, spec.hasSeparateQkv ? act : 1, any},
-             {"vStride", args.vStride, spec.hasSeparateQkv ? act : 1, any},
-             {"aStride", args.aStride, gate, any},
-             {"outStride", args.outStride, unitOf(spec, spec.outType),
-              HV * V}});
+    const int64_t gate = isKda ? unitOf(spec, spec.gateType) : 1;
+    if (Status status =
+            checkStrides({{"qStride", args.qStride, act, any},
+                          {"kStride", args.kStride, isSplit ? act : 1, any},
+                          {"vStride", args.vStride, isSplit ? act : 1, any},
+                          {"aStride", args.aStride, gate, any},
+                          {"outStride", args.outStride,
+                           unitOf(spec, spec.outType), HV * V}});
         !status)
       return status;
   }
-  if (Status status =
-          checkStrides({{"statePitch", args.statePitch,
-                         unitOf(spec, spec.stateType), HV * V * K}});
-      !status || !hasRing)
-    return status;
-  const int64_t ring = unitOf(spec, spec.ringType);
-  return checkStrides(
-      {{"dPitch", args.dPitch, ring, HV * L * V},
-       {"kPitch", args.kPitch, ring, H * L * K},
-       {"gPitch", args.gPitch, spec.isKda ? unitOf(spec, DataType::F32) : 1,
-        L * HV * gateWidth(spec)}});
+  // Packed decode has L = 1, and so no ring.
+  return validateLayer(spec, {args.state, args.dRing, args.kRing, args.gRing,
+                              args.statePitch, args.dPitch, args.kPitch,
+                              args.gPitch});
 }
 
 Status validateArgs(const DecodeSpec &spec, const MaterializeArgs &args) {
-  if (Status status = checkCounts({{"batch", args.batch},
-                                   {"numLayers", args.numLayers},
-                                   {"slots", args.slots},
-                                   {"ringSlots", args.ringSlots}});
+  if (Status status = checkCounts(
+          {{"batch", args.batch},
+           {"numLayers", args.numLayers},
+           {"slots", args.slots},
+           {"ringSlots", spec.hasRingIndices ? args.ringSlots : 0}});
       !status)
     return status;
   if (args.batch == 0 || args.numLayers == 0)
     return Status::ok();
-  if (Status status =
-          checkPointers(spec, {{"layers", args.layers, DataType::I64},
-                               {"srcIndices", args.srcIndices, spec.indexType},
-                               {"dstIndices", args.dstIndices, spec.indexType},
-                               {"writePos", args.writePos, DataType::I32}});
+  constexpr DataType I32 = DataType::I32;
+  if (Status status = checkPointers(
+          spec, {{"layers", args.layers, DataType::I64},
+                 {"srcIndices", args.srcIndices, spec.indexType},
+                 {"dstIndices", args.dstIndices, spec.indexType},
+                 {"ringIndices", args.ringIndices, spec.indexType, false,
+                  spec.hasRingIndices},
+                 {"writePos", args.writePos, I32},
+                 {"ringBase", args.ringBase, I32, false, spec.isCircular},
+                 {"mask", args.mask, I32, false, spec.hasMask}});
       !status)
     return status;
-  if (spec.isCircular)
-    if (Status status =
-            checkPointers(spec, {{"ringBase", args.ringBase, DataType::I32}});
-        !status)
-      return status;
-  if (spec.hasRingIndices)
-    if (Status status = checkPointers(
-            spec, {{"ringIndices", args.ringIndices, spec.indexType}});
-        !status)
-      return status;
-  if (spec.hasMask)
-    return checkPointers(spec, {{"mask", args.mask, DataType::I32}});
-  return Status::ok();
+  return checkErrorWord(args.errorWord);
 }
 
 } // namespace replayjit

@@ -12,15 +12,15 @@
 namespace replayjit {
 
 /// The arguments of one launch of Family::Replay or Packed. This struct is the
-/// kernel's parameter buffer, byte for byte. Pointers are device addresses owned
-/// by the caller; strides and pitches count elements. Inner dimensions are
-/// dense. What a spec does not have is ignored.
+/// kernel's parameter buffer, byte for byte. Pointers are device addresses
+/// owned by the caller; strides and pitches count elements. Inner dimensions
+/// are dense. What a spec does not have is ignored.
 struct DecodeArgs {
   uint64_t q = 0; ///< [B, 2*H*K + HV*V], q then k then v; or q alone, [B, H, K]
   uint64_t k = 0; ///< [B, H, K], if hasSeparateQkv
   uint64_t v = 0; ///< [B, HV, V], if hasSeparateQkv
-  uint64_t a = 0;            ///< GDN [B, HV]; KDA [B, HV, K]
-  uint64_t b = 0;            ///< [B, HV]
+  uint64_t a = 0; ///< GDN [B, HV]; KDA [B, HV, K]
+  uint64_t b = 0; ///< [B, HV]
   uint64_t aLog = 0;         ///< [HV]
   uint64_t dtBias = 0;       ///< GDN [HV]; KDA [HV, K]
   uint64_t out = 0;          ///< [B, HV, V]
@@ -70,9 +70,9 @@ struct ReplayLayer {
 /// cursor to 0 afterwards. A slot that is the dst of one row and the src of
 /// another, or the dst of two, ends undefined.
 struct MaterializeArgs {
-  uint64_t layers = 0;      ///< [numLayers] ReplayLayer
-  uint64_t srcIndices = 0;  ///< [B], of states and, unless hasRingIndices, rings
-  uint64_t dstIndices = 0;  ///< [B]
+  uint64_t layers = 0;     ///< [numLayers] ReplayLayer
+  uint64_t srcIndices = 0; ///< [B], of states and, unless hasRingIndices, rings
+  uint64_t dstIndices = 0; ///< [B]
   uint64_t ringIndices = 0; ///< [B], if hasRingIndices; of the source
   uint64_t writePos = 0;    ///< [B] int32, the source's cursor
   uint64_t ringBase = 0;    ///< [B] int32, if isCircular
@@ -121,7 +121,7 @@ constexpr bool flushes(const DecodeSpec &spec, RingCursor cursor, bool forced) {
   return forced || cursor.writePos == spec.ringDepth - 1;
 }
 
-/// The cursor after a launch. The kernels never write it.
+/// The cursor after a launch at a legal cursor. The kernels never write it.
 constexpr RingCursor nextCursor(const DecodeSpec &spec, RingCursor cursor,
                                 bool forced) {
   if (forced || spec.ringDepth == 1)
@@ -134,11 +134,16 @@ constexpr RingCursor nextCursor(const DecodeSpec &spec, RingCursor cursor,
 }
 
 /// Says in one sentence what is wrong with arguments that the host can see:
-/// null pointers, sizes, strides, alignment, lower_bound. Expects a valid spec.
+/// null pointers, counts, strides, alignment, lower_bound. Expects a valid
+/// spec.
 Status validateArgs(const DecodeSpec &spec, const DecodeArgs &args);
 Status validateArgs(const DecodeSpec &spec, const MaterializeArgs &args);
 
-/// Predecayed rings grow as exp(-P): (L-1) |lower_bound| may be at most 80.
+/// The same for a layer before it goes to device memory.
+Status validateLayer(const DecodeSpec &spec, const ReplayLayer &layer);
+
+/// Gate::LowerBound: lower_bound must be finite and negative. Predecayed rings
+/// grow as exp(-P): (L-1) |lower_bound| may be at most 80.
 Status validateLowerBound(const DecodeSpec &spec, float lowerBound);
 
 } // namespace replayjit

@@ -60,10 +60,9 @@ static Status firstError(std::initializer_list<Status> checks) {
 }
 
 static Status checkFamily(const DecodeSpec &spec) {
-  auto notIn = [](const char *field, const char *family) {
-    return Status::invalid(fmt::format("{}: true is not allowed for the {} "
-                                       "family; it must be false",
-                                       field, family));
+  auto mustBeFalse = [](const char *field, const char *why) {
+    return Status::invalid(fmt::format(
+        "{}: true is not allowed for {}; it must be false", field, why));
   };
   if (spec.family == Family::Packed) {
     if (spec.ringDepth != 1)
@@ -71,49 +70,80 @@ static Status checkFamily(const DecodeSpec &spec) {
           fmt::format("ringDepth: {} is not allowed for the packed family, "
                       "which has no ring; it must be 1",
                       spec.ringDepth));
+    const char *why = "the packed family, which has no ring";
+    if (spec.isCircular)
+      return mustBeFalse("isCircular", why);
     if (spec.hasRingIndices)
-      return notIn("hasRingIndices", "packed");
+      return mustBeFalse("hasRingIndices", why);
+    if (spec.ringFormat != RingFormat::Raw)
+      return Status::invalid(
+          fmt::format("ringFormat: {} is not allowed for {}; it must be raw",
+                      toString(spec.ringFormat), why));
   }
   if (spec.family == Family::Materialize) {
     if (spec.ringDepth == 1)
-      return Status::invalid("ringDepth: 1 is not allowed for the materialize "
-                             "family; it must be 2 to 64");
+      return Status::invalid(
+          fmt::format("ringDepth: 1 is not allowed for the materialize family, "
+                      "since such a ring is empty; it must be 2 to {}",
+                      maxRingDepth));
     if (spec.hasDstIndices)
-      return notIn("hasDstIndices", "materialize");
+      return mustBeFalse("hasDstIndices", "the materialize family, which "
+                                          "always has destinations");
     if (spec.hasTrackIndices)
-      return notIn("hasTrackIndices", "materialize");
+      return mustBeFalse("hasTrackIndices", "the materialize family");
   }
   return Status::ok();
 }
 
+/// Expects what checkFamily allows.
 static Status checkRingFormat(const DecodeSpec &spec) {
+  const std::string_view format = toString(spec.ringFormat);
   if (spec.ringFormat == RingFormat::Raw) {
     if (spec.isCircular)
       return Status::invalid("isCircular: true is not allowed with ringFormat "
                              "raw; it needs prefix or predecayed");
     return Status::ok();
   }
-  std::string_view format =
-      spec.ringFormat == RingFormat::Prefix ? "prefix" : "predecayed";
-  auto needs = [&](std::string_view what) {
-    return Status::invalid(fmt::format(
-        "ringFormat: {} is not allowed here; it needs {}", format, what));
+  auto refused = [&](std::string_view where, std::string_view need) {
+    return Status::invalid(fmt::format("ringFormat: {} is not allowed {}; {}",
+                                       format, where, need));
   };
-  if (spec.family == Family::Packed)
-    return needs("a ring, which the packed family lacks");
-  if (!spec.isKda || spec.gate != Gate::LowerBound)
-    return needs("KDA with the lowerBound gate");
-  if (!spec.qkL2Norm)
-    return needs("qkL2Norm = true");
+  if (!spec.isKda)
+    return refused("for GDN", "it must be raw");
+  if (hasTokens(spec) && spec.gate != Gate::LowerBound)
+    return refused("with the softplus gate", "it needs gate lowerBound");
+  if (hasTokens(spec) && !spec.qkL2Norm)
+    return refused("with qkL2Norm = false", "it needs the L2 norm of k");
   if (spec.numKeyHeads != spec.numValueHeads)
-    return needs(fmt::format("numValueHeads = numKeyHeads = {}, not {}",
-                             spec.numKeyHeads, spec.numValueHeads));
+    return refused(fmt::format("with numKeyHeads = {} and numValueHeads = {}",
+                               spec.numKeyHeads, spec.numValueHeads),
+                   "they must be equal");
   if (spec.ringFormat == RingFormat::Predecayed &&
       spec.ringType == DataType::F16)
-    return needs("ringType fp32 or bf16, since fp16 overflows");
+    return Status::invalid("ringType: fp16 is not allowed with ringFormat "
+                           "predecayed, which overflows it; allowed are fp32, "
+                           "bf16");
   if (spec.isCircular && spec.ringDepth < 2)
-    return Status::invalid("ringDepth: 1 is not allowed with isCircular; it "
-                           "must be 2 to 64");
+    return Status::invalid(
+        fmt::format("ringDepth: {} is not allowed with isCircular; it must be "
+                    "2 to {}",
+                    spec.ringDepth, maxRingDepth));
+  return Status::ok();
+}
+
+/// What only a token's inputs and output say.
+static Status checkToken(const DecodeSpec &spec) {
+  using enum DataType;
+  if (Status status = firstError({
+          checkType("actType", spec.actType, {F32, BF16, F16}),
+          checkType("gateType", spec.gateType, {spec.actType, F32}),
+          checkType("paramType", spec.paramType, {F32, BF16}),
+      });
+      !status)
+    return status;
+  if (spec.gate == Gate::LowerBound && !spec.isKda)
+    return Status::invalid("gate: lowerBound is not allowed for GDN; it must "
+                           "be softplus");
   return Status::ok();
 }
 
@@ -125,9 +155,7 @@ static Status validateSpec(const DecodeSpec &spec) {
           checkRange("headDimK", spec.headDimK, 1, maxHeadDim),
           checkRange("headDimV", spec.headDimV, 1, maxHeadDim),
           checkRange("ringDepth", spec.ringDepth, 1, maxRingDepth),
-          checkType("actType", spec.actType, {F32, BF16, F16}),
-          checkType("gateType", spec.gateType, {spec.actType, F32}),
-          checkType("paramType", spec.paramType, {F32, BF16}),
+          hasTokens(spec) ? checkToken(spec) : Status::ok(),
           checkType("outType", spec.outType, {F32, BF16, F16}),
           checkType("stateType", spec.stateType, {F32, BF16, F16}),
           checkType("ringType", spec.ringType, {F32, BF16, F16}),
@@ -141,9 +169,6 @@ static Status validateSpec(const DecodeSpec &spec) {
         fmt::format("numValueHeads: {} is not allowed; it must be a multiple "
                     "of numKeyHeads = {}",
                     spec.numValueHeads, spec.numKeyHeads));
-  if (spec.gate == Gate::LowerBound && !spec.isKda)
-    return Status::invalid("gate: lowerBound is not allowed for GDN; it must "
-                           "be softplus");
   if (Status status = checkFamily(spec); !status)
     return status;
   if (Status status = checkRingFormat(spec); !status)
@@ -238,40 +263,58 @@ Status validate(const DecodeSpec &spec, const DecodeTuning &tuning,
 // Names and presets
 //===----------------------------------------------------------------------===//
 
+std::string_view toString(Family family) {
+  constexpr std::string_view names[] = {"replay", "packed", "materialize"};
+  return names[int(family)];
+}
+
+std::string_view toString(RingFormat format) {
+  constexpr std::string_view names[] = {"raw", "prefix", "predecayed"};
+  return names[int(format)];
+}
+
 std::string kernelName(const DecodeSpec &spec, const DecodeTuning &tuning) {
-  constexpr std::string_view families[] = {"decode", "packed", "materialize"};
-  constexpr std::string_view formats[] = {"", "_prefix", "_predecayed"};
-  const bool hasTokens = spec.family != Family::Materialize;
+  const bool replays = spec.family == Family::Replay;
+  const bool isRebuild = spec.readout == Readout::Rebuild;
   std::string name = fmt::format(
       "{}_{}_h{}_hv{}_k{}_v{}_l{}", spec.isKda ? "kda" : "gdn",
-      families[int(spec.family)], spec.numKeyHeads, spec.numValueHeads,
-      spec.headDimK, spec.headDimV, spec.ringDepth);
-  if (hasTokens)
-    name += fmt::format("_act{}_gate{}_param{}_out{}", toString(spec.actType),
-                        toString(spec.gateType), toString(spec.paramType),
-                        toString(spec.outType));
-  name += fmt::format("_state{}_ring{}_idx{}", toString(spec.stateType),
-                      toString(spec.ringType), 8 * byteSize(spec.indexType));
+      replays ? "decode" : toString(spec.family), spec.numKeyHeads,
+      spec.numValueHeads, spec.headDimK, spec.headDimV, spec.ringDepth);
   auto addIf = [&](bool has, std::string_view fact) {
     if (has)
       name += fact;
   };
-  name += formats[int(spec.ringFormat)];
+  auto addType = [&](bool has, std::string_view field, DataType type) {
+    if (has)
+      name += fmt::format("_{}{}", field, toString(type));
+  };
+  // A family's name is silent on what its program does not have.
+  const bool tokens = hasTokens(spec), rings = spec.family != Family::Packed;
+  addType(tokens, "act", spec.actType);
+  addType(tokens, "gate", spec.gateType);
+  addType(tokens, "param", spec.paramType);
+  addType(tokens || isRebuild, "out", spec.outType); // a dot rounds to it
+  addType(true, "state", spec.stateType);
+  addType(rings, "ring", spec.ringType);
+  name += fmt::format("_idx{}", 8 * byteSize(spec.indexType));
+  if (spec.ringFormat != RingFormat::Raw)
+    name += fmt::format("_{}", toString(spec.ringFormat));
   addIf(spec.isCircular, "_circular");
   addIf(spec.hasRingIndices, "_ringidx");
   addIf(spec.hasDstIndices, "_dst");
   addIf(spec.hasTrackIndices, "_track");
-  if (hasTokens) {
+  if (tokens) {
     addIf(spec.gate == Gate::LowerBound, "_lowerbound");
     addIf(spec.betaRound, "_betaround");
     name += spec.qkL2Norm ? "_l2norm" : "_nonorm";
     addIf(spec.hasSeparateQkv, "_qkv");
-    name += spec.hasForceFlush ? "_force" : "_noforce";
   } else {
     name += spec.hasMask ? "_mask" : "_nomask";
   }
+  if (replays)
+    name += spec.hasForceFlush ? "_force" : "_noforce";
   name += spec.nullSlot == NullSlot::Negative ? "_nullneg" : "_nullnonpos";
-  name += spec.readout == Readout::OutputOnly ? "_outonly" : "_rebuild";
+  name += isRebuild ? "_rebuild" : "_outonly";
   name += fmt::format("_al{}_bv{}_bk{}_w{}_fr{}", spec.alignment, tuning.blockV,
                       tuning.blockK, tuning.numWarps, tuning.flushRows);
   name += tuning.flushPrecision == FlushPrecision::Ieee ? "_ieee" : "_tf32x3";

@@ -21,6 +21,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace replayjit {
 
@@ -66,7 +67,9 @@ enum class Gate : uint8_t {
 enum class FlushPrecision : uint8_t { Ieee, Tf32x3 };
 
 /// What a kernel is specialized on. Strides, pitches, batch and slot counts are
-/// run-time arguments and never part of it.
+/// run-time arguments and never part of it. What a family does not have is
+/// ignored: a packed kernel has no ring and no force_flush; a materialize
+/// kernel no token, so neither its types, gate and norm nor force_flush.
 struct DecodeSpec {
   Family family = Family::Replay;
   bool isKda = false; ///< Kimi Delta Attention: the gate is a vector over K.
@@ -77,20 +80,20 @@ struct DecodeSpec {
   /// L, 1..64. L = 1 flushes at every step. Packed decode has no ring: 1.
   int ringDepth = 16;
 
-  DataType actType = DataType::BF16;   ///< mixed_qkv
-  DataType gateType = DataType::BF16;  ///< a and b: actType or F32
-  DataType paramType = DataType::F32;  ///< A_log and dt_bias: F32 or BF16
-  DataType outType = DataType::BF16;   ///< out
-  DataType stateType = DataType::F32;  ///< state
-  DataType ringType = DataType::F32;   ///< d_ring and k_ring; g_ring is F32
-  DataType indexType = DataType::I32;  ///< state_indices: I32 or I64
+  DataType actType = DataType::BF16;  ///< mixed_qkv
+  DataType gateType = DataType::BF16; ///< a and b: actType or F32
+  DataType paramType = DataType::F32; ///< A_log and dt_bias: F32 or BF16
+  DataType outType = DataType::BF16;  ///< out
+  DataType stateType = DataType::F32; ///< state
+  DataType ringType = DataType::F32;  ///< d_ring and k_ring; g_ring is F32
+  DataType indexType = DataType::I32; ///< state_indices: I32 or I64
 
-  bool qkL2Norm = true;      ///< q and k are L2-normalized over K (eps 1e-6).
+  bool qkL2Norm = true; ///< q and k are L2-normalized over K (eps 1e-6).
   Gate gate = Gate::Softplus;
   bool betaRound = false;    ///< beta is rounded through b's type.
   bool hasForceFlush = true; ///< The force_flush argument is present.
-  /// Replay and materialize; all but Raw need KDA with Gate::LowerBound,
-  /// normalized k and H = HV, and Predecayed an fp32 or bf16 ring.
+  /// All but Raw need KDA with Gate::LowerBound, qkL2Norm and H = HV, and
+  /// Predecayed an fp32 or bf16 ring.
   RingFormat ringFormat = RingFormat::Raw;
   /// Logical row j lives at (ring_base + j) mod L, and a natural flush folds
   /// the history alone (SGLang PR #37739). Not with Raw; L >= 2.
@@ -99,7 +102,7 @@ struct DecodeSpec {
   bool hasRingIndices = false;  ///< Rings have indices of their own.
   bool hasDstIndices = false;   ///< A flush writes the state to another slot.
   bool hasTrackIndices = false; ///< S' may also be stored to a tracking slot.
-  bool hasMask = true; ///< Materialize: the mask argument is present.
+  bool hasMask = true;          ///< Materialize: the mask argument is present.
   NullSlot nullSlot = NullSlot::Negative;
   Readout readout = Readout::OutputOnly;
 
@@ -112,9 +115,9 @@ struct DecodeSpec {
 
 /// Our choices: they change speed, and bits only within the stated bounds.
 struct DecodeTuning {
-  int blockV = 32;  ///< BV: rows of the state per block; a power of two >= 16.
-  int blockK = 128; ///< BKT: columns per K tile; divides pow2(headDimK).
-  int numWarps = 4; ///< Warps per block: 1, 2, 4 or 8.
+  int blockV = 32;   ///< BV: rows of the state per block; a power of two >= 16.
+  int blockK = 128;  ///< BKT: columns per K tile; divides pow2(headDimK).
+  int numWarps = 4;  ///< Warps per block: 1, 2, 4 or 8.
   int flushRows = 4; ///< Ring rows folded per step of a flush: 1, 2, 4 or 8.
   FlushPrecision flushPrecision = FlushPrecision::Ieee;
   int maxRegisters = 0; ///< Caps a thread's registers, 32..255; 0: no cap.
@@ -135,14 +138,24 @@ Status validate(const DecodeSpec &spec, const DecodeTuning &tuning,
 DecodeTuning chooseTuning(const DecodeSpec &spec, int rows,
                           const Target &target, int multiprocessors = 132);
 
+/// "replay", "packed" or "materialize".
+std::string_view toString(Family family);
+/// "raw", "prefix" or "predecayed".
+std::string_view toString(RingFormat format);
+
 /// A symbol such as "gdn_decode_h16_hv32_k128_v128_l16_..." that names every
-/// specialized fact; equal symbols mean equal programs.
+/// specialized fact the family has; equal symbols mean equal programs.
 std::string kernelName(const DecodeSpec &spec, const DecodeTuning &tuning);
 
 /// The shape and gate of a shipped model on one rank. `model` is one of
-/// qwen3-next, qwen3.5-27b, qwen3.5-397b (GDN), kimi-linear, kimi-k3, ling-flash
-/// (KDA); heads are split over `tensorParallel` ranks.
+/// qwen3-next, qwen3.5-27b, qwen3.5-397b (GDN), kimi-linear, kimi-k3,
+/// ling-flash (KDA); heads are split over `tensorParallel` ranks.
 Result<DecodeSpec> modelPreset(const std::string &model, int tensorParallel);
+
+/// True if a launch reads tokens: q, k, v and gates.
+constexpr bool hasTokens(const DecodeSpec &spec) {
+  return spec.family != Family::Materialize;
+}
 
 /// Gates of one token of one value head: what a g_ring row holds.
 constexpr int gateWidth(const DecodeSpec &spec) {

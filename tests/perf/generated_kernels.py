@@ -99,7 +99,9 @@ class ReplayjitKernel:
 
     def mismatch(self, opt, state, ring):
         """Why the kernel does not serve this case; empty if it does."""
-        want = dict(isKda=opt.kda, gate="lowerbound" if opt.bounded else "softplus",
+        want = dict(family="replay", ringFormat="raw", hasSeparateQkv=False,
+                    hasRingIndices=False, hasDstIndices=False, hasTrackIndices=False,
+                    isKda=opt.kda, gate="lowerbound" if opt.bounded else "softplus",
                     betaRound=False, numKeyHeads=opt.H, numValueHeads=opt.HV, headDimK=opt.K,
                     headDimV=opt.V, ringDepth=opt.L, actType=opt.act, gateType=opt.act,
                     paramType="fp32", outType=opt.out, stateType=state, ringType=ring,
