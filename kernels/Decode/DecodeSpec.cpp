@@ -299,7 +299,7 @@ std::string kernelName(const DecodeSpec &spec, const DecodeTuning &tuning) {
   name += fmt::format("_idx{}", 8 * byteSize(spec.indexType));
   if (spec.ringFormat != RingFormat::Raw)
     name += fmt::format("_{}", toString(spec.ringFormat));
-  addIf(spec.isCircular, "_circular");
+  addIf(spec.isCircular, "_circ");
   addIf(spec.hasRingIndices, "_ringidx");
   addIf(spec.hasDstIndices, "_dst");
   addIf(spec.hasTrackIndices, "_track");

@@ -198,17 +198,6 @@ tuning.numWarps = 1;
 });
 }
 
-TEST_CASE("the rebuild readout of KDA is refused", "[error]") {
-  DecodeSpec spec;
-  spec.isKda = true;
-  CHECK(validate(spec, {}, Target{}).isOk());
-  spec.readout = Readout::Rebuild;
-  Status status = validate(spec, {}, Target{});
-  CHECK(status.code == StatusCode::Unsupported);
-  CHECK(status.message ==
-        "readout: rebuild is not available for KDA yet; use outputOnly");
-}
-
 TEST_CASE("a bounded gate belongs to KDA", "[error]") {
   DecodeSpec spec;
   spec.gate = Gate::LowerBound;

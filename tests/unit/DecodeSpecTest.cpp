@@ -51,7 +51,8 @@ TEST_CASE("the chosen tuning is valid for every spec", "[spec]") {
   };
   for (auto [readout, isKda] : {Kind{Readout::OutputOnly, false},
                                 {Readout::OutputOnly, true},
-                                {Readout::Rebuild, false}})
+                                {Readout::Rebuild, false},
+                                {Readout::Rebuild, true}})
     for (int K : sizes)
       for (int V : sizes)
         for (int L : {1, 2, 3, 16, 64})
@@ -156,52 +157,125 @@ TEST_CASE("an illegal spec gets a choice too", "[spec]") {
   CHECK(nextPowerOfTwo(most) == 1 << 30);
 }
 
-TEST_CASE("a name says every specialized fact", "[spec]") {
-  using Change = std::function<void(DecodeSpec &, DecodeTuning &)>;
-  std::vector<Change> changes = {
-      [](DecodeSpec &, DecodeTuning &) {},
-      [](DecodeSpec &s, DecodeTuning &) { s.isKda = true; },
-      [](DecodeSpec &s, DecodeTuning &) { s.numKeyHeads = 8; },
-      [](DecodeSpec &s, DecodeTuning &) { s.numValueHeads = 16; },
-      [](DecodeSpec &s, DecodeTuning &) { s.headDimK = 64; },
-      [](DecodeSpec &s, DecodeTuning &) { s.headDimV = 64; },
-      [](DecodeSpec &s, DecodeTuning &) { s.ringDepth = 8; },
-      [](DecodeSpec &s, DecodeTuning &) { s.actType = DataType::F16; },
-      [](DecodeSpec &s, DecodeTuning &) { s.gateType = DataType::F32; },
-      [](DecodeSpec &s, DecodeTuning &) { s.paramType = DataType::BF16; },
-      [](DecodeSpec &s, DecodeTuning &) { s.outType = DataType::F32; },
-      [](DecodeSpec &s, DecodeTuning &) { s.stateType = DataType::BF16; },
-      [](DecodeSpec &s, DecodeTuning &) { s.ringType = DataType::BF16; },
-      [](DecodeSpec &s, DecodeTuning &) { s.indexType = DataType::I64; },
-      [](DecodeSpec &s, DecodeTuning &) { s.qkL2Norm = false; },
-      [](DecodeSpec &s, DecodeTuning &) { s.gate = Gate::LowerBound; },
-      [](DecodeSpec &s, DecodeTuning &) { s.betaRound = true; },
-      [](DecodeSpec &s, DecodeTuning &) { s.hasForceFlush = false; },
-      [](DecodeSpec &s, DecodeTuning &) { s.nullSlot = NullSlot::NonPositive; },
-      [](DecodeSpec &s, DecodeTuning &) { s.readout = Readout::Rebuild; },
-      [](DecodeSpec &s, DecodeTuning &) { s.alignment = 0; },
-      [](DecodeSpec &, DecodeTuning &t) { t.blockV = 64; },
-      [](DecodeSpec &, DecodeTuning &t) { t.blockK = 64; },
-      [](DecodeSpec &, DecodeTuning &t) { t.numWarps = 8; },
-      [](DecodeSpec &, DecodeTuning &t) { t.flushRows = 2; },
-      [](DecodeSpec &, DecodeTuning &t) {
-        t.flushPrecision = FlushPrecision::Tf32x3;
-      },
-  };
-  std::set<std::string> names;
-  for (const Change &change : changes) {
-    DecodeSpec spec;
+using Change = std::function<void(DecodeSpec &, DecodeTuning &)>;
+#define SPEC(change) [](DecodeSpec &s, DecodeTuning &) { s.change; }
+#define TUNING(change) [](DecodeSpec &, DecodeTuning &t) { t.change; }
+
+/// Facts of every family's program; "nothing" stands for the spec itself.
+static const std::vector<Change> commonFacts = {
+    [](DecodeSpec &, DecodeTuning &) {},
+    SPEC(isKda = !s.isKda),
+    SPEC(numKeyHeads = 8),
+    SPEC(numValueHeads = 64),
+    SPEC(headDimK = 64),
+    SPEC(headDimV = 64),
+    SPEC(stateType = DataType::BF16),
+    SPEC(indexType = DataType::I64),
+    SPEC(nullSlot = NullSlot::NonPositive),
+    SPEC(readout = Readout::Rebuild),
+    SPEC(alignment = 0),
+    TUNING(blockV = 64),
+    TUNING(blockK = 64),
+    TUNING(numWarps = 8),
+    TUNING(flushRows = 2),
+    TUNING(flushPrecision = FlushPrecision::Tf32x3),
+    TUNING(maxRegisters = 128),
+    TUNING(prefetchDistance = 264),
+};
+/// Facts of a token.
+static const std::vector<Change> tokenFacts = {
+    SPEC(actType = DataType::F16),    SPEC(gateType = DataType::F32),
+    SPEC(paramType = DataType::BF16), SPEC(outType = DataType::F32),
+    SPEC(gate = Gate::LowerBound),    SPEC(qkL2Norm = false),
+    SPEC(betaRound = true),           SPEC(hasSeparateQkv = true),
+};
+static const std::vector<Change> ringFacts = {
+    SPEC(ringDepth = 8),
+    SPEC(ringType = DataType::BF16),
+    SPEC(ringFormat = RingFormat::Prefix),
+    SPEC(ringFormat = RingFormat::Predecayed),
+    SPEC(isCircular = true),
+    SPEC(hasRingIndices = true),
+};
+static const std::vector<Change> indexFacts = {SPEC(hasDstIndices = true),
+                                               SPEC(hasTrackIndices = true)};
+static const std::vector<Change> forceFacts = {SPEC(hasForceFlush = false)};
+static const std::vector<Change> maskFacts = {SPEC(hasMask = false)};
+
+/// `own` change the name of a kernel of that family, each in its way; the
+/// others do not, since its program is the same.
+static void checkNames(std::set<std::string> &names, const DecodeSpec &good,
+                       std::initializer_list<std::vector<Change>> own,
+                       std::initializer_list<std::vector<Change>> others) {
+  auto named = [&](const Change &change) {
+    DecodeSpec spec = good;
     DecodeTuning tuning;
     change(spec, tuning);
-    std::string name = kernelName(spec, tuning);
-    CHECK(names.insert(name).second);
-    for (char c : name)
-      CHECK((std::isalnum(static_cast<unsigned char>(c)) || c == '_'));
-  }
+    return kernelName(spec, tuning);
+  };
+  for (const std::vector<Change> &facts : own)
+    for (const Change &change : facts) {
+      std::string name = named(change);
+      INFO(name);
+      CHECK(names.insert(name).second);
+      for (char c : name)
+        CHECK((std::isalnum(static_cast<unsigned char>(c)) || c == '_'));
+    }
+  for (const std::vector<Change> &facts : others)
+    for (const Change &change : facts)
+      CHECK(named(change) == kernelName(good, {}));
+}
+
+TEST_CASE("a name says every specialized fact", "[spec]") {
+  std::set<std::string> names;
+  DecodeSpec spec;
+  checkNames(names, spec,
+             {commonFacts, tokenFacts, ringFacts, indexFacts, forceFacts},
+             {maskFacts});
+  spec.family = Family::Packed;
+  spec.ringDepth = 1;
+  checkNames(names, spec, {commonFacts, tokenFacts, indexFacts},
+             {forceFacts, maskFacts, {SPEC(ringType = DataType::BF16)}});
+  spec = {};
+  spec.family = Family::Materialize;
+  checkNames(names, spec, {commonFacts, ringFacts, maskFacts},
+             {tokenFacts, forceFacts});
+
   CHECK(kernelName({}, {}) ==
         "gdn_decode_h16_hv32_k128_v128_l16_actbf16_gatebf16_paramfp32_outbf16_"
         "statefp32_ringfp32_idx32_l2norm_force_nullneg_outonly_al16_bv32_bk128_"
         "w4_fr4_ieee");
+  CHECK(kernelName(spec, {}) ==
+        "gdn_materialize_h16_hv32_k128_v128_l16_statefp32_ringfp32_idx32_mask_"
+        "nullneg_outonly_al16_bv32_bk128_w4_fr4_ieee");
+  spec.family = Family::Packed;
+  spec.ringDepth = 1;
+  CHECK(kernelName(spec, {}) ==
+        "gdn_packed_h16_hv32_k128_v128_l1_actbf16_gatebf16_paramfp32_outbf16_"
+        "statefp32_idx32_l2norm_nullneg_outonly_al16_bv32_bk128_w4_fr4_ieee");
+}
+
+TEST_CASE("the longest name is a file name", "[spec]") {
+  DecodeSpec spec = *modelPreset("kimi-k3", 1);
+  spec.numKeyHeads = spec.numValueHeads = maxHeads;
+  spec.headDimK = spec.headDimV = maxHeadDim;
+  spec.ringDepth = maxRingDepth;
+  spec.indexType = DataType::I64;
+  spec.betaRound = spec.isCircular = spec.hasSeparateQkv = true;
+  spec.hasRingIndices = spec.hasDstIndices = spec.hasTrackIndices = true;
+  spec.hasForceFlush = false;
+  spec.ringFormat = RingFormat::Predecayed;
+  spec.nullSlot = NullSlot::NonPositive;
+  spec.readout = Readout::Rebuild;
+  DecodeTuning tuning;
+  tuning.blockV = 256;
+  tuning.numWarps = 8;
+  tuning.maxRegisters = 255;
+  tuning.flushPrecision = FlushPrecision::Tf32x3;
+  tuning.prefetchDistance = 1 << 20;
+  checkValid(spec, tuning);
+  // 255 bytes, of which a dumped stage adds "00-" and ".optimized.ll".
+  CHECK(kernelName(spec, tuning).size() + 16 <= 255);
 }
 
 TEST_CASE("model presets split their heads over ranks", "[spec]") {

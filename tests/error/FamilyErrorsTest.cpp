@@ -1,0 +1,201 @@
+//===- FamilyErrorsTest.cpp - Specs that a family does not allow ----------===//
+//
+// Whole sentences: field, value, where it is not allowed, what is.
+//
+//===----------------------------------------------------------------------===//
+
+#include "kernels/Decode/DecodeSpec.h"
+
+#include <catch2/catch.hpp>
+
+using namespace replayjit;
+
+namespace {
+using Change = void (*)(DecodeSpec &);
+struct Case {
+  Change change;
+  const char *sentence;
+};
+} // namespace
+
+static Status validated(const DecodeSpec &spec) {
+  return validate(spec, chooseTuning(spec, 1, Target{}), Target{});
+}
+
+static void checkRefused(const DecodeSpec &good,
+                         std::initializer_list<Case> cases) {
+  CHECK(validated(good).message == "");
+  for (const Case &entry : cases) {
+    DecodeSpec spec = good;
+    entry.change(spec);
+    Status status = validated(spec);
+    CHECK(status.code == StatusCode::InvalidArgument);
+    CHECK(status.message == entry.sentence);
+  }
+}
+
+static void checkAllowed(const DecodeSpec &good,
+                         std::initializer_list<Change> changes) {
+  for (Change change : changes) {
+    DecodeSpec spec = good;
+    change(spec);
+    CHECK(validated(spec).message == "");
+  }
+}
+
+static DecodeSpec packed() {
+  DecodeSpec spec;
+  spec.family = Family::Packed;
+  spec.ringDepth = 1;
+  return spec;
+}
+
+static DecodeSpec materialize() {
+  DecodeSpec spec;
+  spec.family = Family::Materialize;
+  return spec;
+}
+
+static DecodeSpec prefix() {
+  DecodeSpec spec = *modelPreset("kimi-k3", 8);
+  spec.ringFormat = RingFormat::Prefix;
+  return spec;
+}
+
+static DecodeSpec predecayed() {
+  DecodeSpec spec = prefix();
+  spec.ringFormat = RingFormat::Predecayed;
+  return spec;
+}
+
+TEST_CASE("packed decode has no ring", "[error]") {
+  checkRefused(
+      packed(),
+      {{[](DecodeSpec &s) { s.ringDepth = 8; },
+        "ringDepth: 8 is not allowed for the packed family, which has no ring; "
+        "it must be 1"},
+       {[](DecodeSpec &s) { s.isCircular = true; },
+        "isCircular: true is not allowed for the packed family, which has no "
+        "ring; it must be false"},
+       {[](DecodeSpec &s) { s.hasRingIndices = true; },
+        "hasRingIndices: true is not allowed for the packed family, which has "
+        "no ring; it must be false"},
+       {[](DecodeSpec &s) { s.ringFormat = RingFormat::Prefix; },
+        "ringFormat: prefix is not allowed for the packed family, which has no "
+        "ring; it must be raw"},
+       {[](DecodeSpec &s) { s.ringFormat = RingFormat::Predecayed; },
+        "ringFormat: predecayed is not allowed for the packed family, which "
+        "has no ring; it must be raw"}});
+  checkAllowed(packed(), {[](DecodeSpec &s) { s.hasDstIndices = true; },
+                          [](DecodeSpec &s) { s.hasTrackIndices = true; },
+                          [](DecodeSpec &s) { s.hasSeparateQkv = true; },
+                          [](DecodeSpec &s) { s.hasForceFlush = false; },
+                          [](DecodeSpec &s) { s.isKda = true; }});
+}
+
+TEST_CASE("materialize has rings and destinations", "[error]") {
+  checkRefused(
+      materialize(),
+      {{[](DecodeSpec &s) { s.ringDepth = 1; },
+        "ringDepth: 1 is not allowed for the materialize family, since such a "
+        "ring is empty; it must be 2 to 64"},
+       {[](DecodeSpec &s) { s.hasDstIndices = true; },
+        "hasDstIndices: true is not allowed for the materialize family, which "
+        "always has destinations; it must be false"},
+       {[](DecodeSpec &s) { s.hasTrackIndices = true; },
+        "hasTrackIndices: true is not allowed for the materialize family; it "
+        "must be false"},
+       // What it reads is checked as everywhere.
+       {[](DecodeSpec &s) { s.stateType = DataType::I32; },
+        "stateType: int32 is not allowed; allowed are fp32, bf16, fp16"},
+       {[](DecodeSpec &s) { s.ringFormat = RingFormat::Prefix; },
+        "ringFormat: prefix is not allowed for GDN; it must be raw"}});
+}
+
+TEST_CASE("materialize does not care about tokens", "[error]") {
+  for (RingFormat format : {RingFormat::Raw, RingFormat::Prefix}) {
+    DecodeSpec spec = materialize();
+    spec.isKda = format != RingFormat::Raw;
+    spec.numValueHeads = spec.isKda ? 16 : 32;
+    spec.ringFormat = format;
+    checkAllowed(spec, {[](DecodeSpec &s) { s.actType = DataType::F16; },
+                        [](DecodeSpec &s) { s.gateType = DataType::F16; },
+                        [](DecodeSpec &s) { s.paramType = DataType::F16; },
+                        [](DecodeSpec &s) { s.gate = Gate::LowerBound; },
+                        [](DecodeSpec &s) { s.gate = Gate::Softplus; },
+                        [](DecodeSpec &s) { s.qkL2Norm = false; },
+                        [](DecodeSpec &s) { s.betaRound = true; },
+                        [](DecodeSpec &s) { s.hasSeparateQkv = true; },
+                        [](DecodeSpec &s) { s.hasForceFlush = false; },
+                        [](DecodeSpec &s) { s.hasRingIndices = true; },
+                        [](DecodeSpec &s) { s.hasMask = false; }});
+  }
+  // Whatever a replay kernel may be, its slots can be materialized.
+  for (DecodeSpec spec : {DecodeSpec(), prefix(), predecayed()}) {
+    spec.family = Family::Materialize;
+    CHECK(validated(spec).message == "");
+    spec.isCircular = spec.ringFormat != RingFormat::Raw;
+    CHECK(validated(spec).message == "");
+  }
+}
+
+TEST_CASE("ring formats of running sums", "[error]") {
+  checkRefused(
+      prefix(),
+      {{[](DecodeSpec &s) { s.isKda = false, s.gate = Gate::Softplus; },
+        "ringFormat: prefix is not allowed for GDN; it must be raw"},
+       {[](DecodeSpec &s) { s.gate = Gate::Softplus; },
+        "ringFormat: prefix is not allowed with the softplus gate; it needs "
+        "gate lowerBound"},
+       {[](DecodeSpec &s) { s.qkL2Norm = false; },
+        "ringFormat: prefix is not allowed with qkL2Norm = false; it needs the "
+        "L2 norm of k"},
+       {[](DecodeSpec &s) { s.numValueHeads = 24; },
+        "ringFormat: prefix is not allowed with numKeyHeads = 12 and "
+        "numValueHeads = 24; they must be equal"}});
+  checkRefused(
+      predecayed(),
+      {{[](DecodeSpec &s) { s.gate = Gate::Softplus; },
+        "ringFormat: predecayed is not allowed with the softplus gate; it "
+        "needs gate lowerBound"},
+       {[](DecodeSpec &s) { s.qkL2Norm = false; },
+        "ringFormat: predecayed is not allowed with qkL2Norm = false; it needs "
+        "the L2 norm of k"},
+       {[](DecodeSpec &s) { s.numKeyHeads = 6; },
+        "ringFormat: predecayed is not allowed with numKeyHeads = 6 and "
+        "numValueHeads = 12; they must be equal"},
+       {[](DecodeSpec &s) { s.ringType = DataType::F16; },
+        "ringType: fp16 is not allowed with ringFormat predecayed, which "
+        "overflows it; allowed are fp32, bf16"}});
+  checkAllowed(prefix(), {[](DecodeSpec &s) { s.ringType = DataType::F16; },
+                          [](DecodeSpec &s) { s.isCircular = true; },
+                          [](DecodeSpec &s) { s.ringDepth = 1; },
+                          [](DecodeSpec &s) { s.readout = Readout::Rebuild; }});
+  checkAllowed(predecayed(),
+               {[](DecodeSpec &s) { s.isCircular = true; },
+                [](DecodeSpec &s) { s.ringDepth = 64; },
+                [](DecodeSpec &s) { s.ringType = DataType::BF16; }});
+}
+
+TEST_CASE("a circular ring has sums and a row to keep", "[error]") {
+  DecodeSpec good = predecayed();
+  good.isCircular = true;
+  good.ringDepth = 2;
+  checkRefused(good,
+               {{[](DecodeSpec &s) { s.ringFormat = RingFormat::Raw; },
+                 "isCircular: true is not allowed with ringFormat raw; it "
+                 "needs prefix or predecayed"},
+                {[](DecodeSpec &s) { s.ringDepth = 1; },
+                 "ringDepth: 1 is not allowed with isCircular; it must be 2 to "
+                 "64"}});
+}
+
+TEST_CASE("KDA has both readouts", "[error]") {
+  DecodeSpec spec;
+  spec.isKda = true;
+  checkAllowed(spec, {[](DecodeSpec &s) { s.readout = Readout::Rebuild; }});
+  spec.readout = Readout::Rebuild;
+  checkRefused(spec, {{[](DecodeSpec &s) { s.headDimK = 8; },
+                       "headDimK: 8 is not allowed with the rebuild readout; "
+                       "it must be 9 or more there"}});
+}
