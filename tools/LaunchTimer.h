@@ -16,6 +16,7 @@ struct LaunchTime {
 
 /// Times `kernel`, made for `spec`, with `batch` rows on a GPU. A graph holds
 /// many launches, each on slots of its own, its rows at all ring phases.
+/// Kernels of Family::Materialize are not timed.
 Result<LaunchTime> timeLaunch(Device &device, LoadedKernel &kernel,
                               const LaunchConfig &launch,
                               const DecodeSpec &spec, int batch);
