@@ -136,15 +136,30 @@ private:
 
   //===--- Step 1 ---===//
 
-  /// Constants, splats and iotas cost nothing: one copy for each use.
+  /// Constants and what tells one place from another, masks and their parts:
+  /// cheaper to compute in each layout than to exchange.
+  static bool isCheap(Operation *op) {
+    auto type = op->getNumResults() == 1
+                    ? dyn_cast<RankedTensorType>(op->getResult(0).getType())
+                    : RankedTensorType();
+    if (!type)
+      return false;
+    if (isa<arith::ConstantOp, SplatOp, IotaOp>(op))
+      return true;
+    return isa<IntegerType>(type.getElementType()) &&
+           (op->hasTrait<OpTrait::Elementwise>() ||
+            isa<ExpandOp, BroadcastOp>(op));
+  }
+
+  /// One copy of what is cheap for each use; users first, so that a copy's
+  /// operands are copied too.
   void separateConstants() {
     SmallVector<Operation *> cheap;
     kernel->walk([&](Operation *op) {
-      if (isa<arith::ConstantOp, SplatOp, IotaOp>(op) &&
-          isa<RankedTensorType>(op->getResult(0).getType()))
+      if (isCheap(op))
         cheap.push_back(op);
     });
-    for (Operation *op : cheap) {
+    for (Operation *op : llvm::reverse(cheap)) {
       OpBuilder builder(op);
       for (OpOperand &use :
            llvm::make_early_inc_range(llvm::drop_begin(op->getUses())))

@@ -35,7 +35,7 @@ constexpr BlockChoice halfBlocks[] = {
     {64, 32, 4, 144, 2}, {256, 64, 4, 168, 2}, {anyNumber, 128, 4, 0, 2}};
 // A scan of the gates for each block: whole heads pay sooner.
 constexpr BlockChoice kdaBlocks[] = {
-    {64, 32, 4, 0, 2}, {1024, 64, 4, 168, 2}, {anyNumber, 128, 4, 0, 4}};
+    {64, 32, 4, 0, 2}, {1024, 64, 4, 168, 2}, {anyNumber, 128, 4, 0, 2}};
 // Without a ring nothing is shared by a head's rows but q and k.
 constexpr BlockChoice packedBlocks[] = {{64, 16, 4, 0, 1},
                                         {anyNumber, 16, 2, 0, 1}};
