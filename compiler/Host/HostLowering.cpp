@@ -204,12 +204,16 @@ private:
     Value address = generic(op.getPtr());
     Value bytes = i32(op.getVal().getType().getIntOrFloatBitWidth() / 8);
     call("replayjit_emu_load", {},
-         {scratch, address, bytes, i32(host::Global), site("atomic")});
+         {scratch, address, bytes, space(op.getPtr()), site("atomic")});
     Value before = LLVM::LoadOp::create(b, op.getVal().getType(), scratch);
-    Value after = LLVM::AddOp::create(b, before, op.getVal());
+    Value after = op.getVal();
+    if (op.getBinOp() == LLVM::AtomicBinOp::add)
+      after = LLVM::AddOp::create(b, before, after);
+    else if (op.getBinOp() != LLVM::AtomicBinOp::xchg)
+      return op.emitError("only atomic add and xchg have an emulation");
     LLVM::StoreOp::create(b, after, scratch);
     call("replayjit_emu_store", {},
-         {address, scratch, bytes, i32(host::Global), site("atomic")});
+         {address, scratch, bytes, space(op.getPtr()), site("atomic")});
     return replace(op, before);
   }
 

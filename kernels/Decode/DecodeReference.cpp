@@ -1,6 +1,8 @@
 //===- DecodeReference.cpp - The decode step in fp64 ----------------------===//
 //
-// Slow and obvious on purpose. R1 to R11 are the rules listed in the header.
+// Slow and obvious on purpose. R1 to R17 are the rules listed in the header:
+// here the token and the recurrence, in DecodeReferenceMemory.cpp what a launch
+// does to memory.
 //
 //===----------------------------------------------------------------------===//
 
@@ -11,9 +13,8 @@
 namespace replayjit {
 
 DecodeTensors::DecodeTensors(const DecodeSpec &spec, const DecodeArgs &args)
-    : mixedQkv{spec.actType, args.q, args.qStride}, a{spec.gateType,
-                                                               args.a,
-                                                               args.aStride},
+    : mixedQkv{spec.actType, args.q, args.qStride}, a{spec.gateType, args.a,
+                                                      args.aStride},
       b{spec.gateType, args.b, args.bStride}, aLog{spec.paramType, args.aLog,
                                                    0},
       dtBias{spec.paramType, args.dtBias, 0}, out{spec.outType, args.out,
@@ -25,9 +26,23 @@ DecodeTensors::DecodeTensors(const DecodeSpec &spec, const DecodeArgs &args)
                                                            args.gRing,
                                                            args.gPitch},
       stateIndices{spec.indexType, args.stateIndices, args.stateIndexStride},
-      writePos{DataType::I32, args.writePos, 1}, forceFlush{DataType::I32,
-                                                            args.forceFlush,
-                                                            1} {}
+      ringIndices{spec.indexType, args.ringIndices, args.ringIndexStride},
+      dstIndices{spec.indexType, args.dstIndices, args.dstIndexStride},
+      trackIndices{spec.indexType, args.trackIndices, args.trackIndexStride},
+      writePos{DataType::I32, args.writePos, 1},
+      forceFlush{DataType::I32, args.forceFlush, 1}, ringBase{DataType::I32,
+                                                              args.ringBase,
+                                                              1} {
+  q = k = v = mixedQkv;
+  if (spec.hasSeparateQkv) {
+    k = {spec.actType, args.k, args.kStride};
+    v = {spec.actType, args.v, args.vStride};
+    return;
+  }
+  const uint64_t keys = uint64_t(spec.numKeyHeads) * spec.headDimK;
+  k.address += keys * byteSize(spec.actType);
+  v.address += 2 * keys * byteSize(spec.actType);
+}
 
 static double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
@@ -68,11 +83,11 @@ DecodeToken readToken(const DecodeSpec &spec, const DecodeArgs &args, int row) {
   token.beta.resize(HV);
   token.g.resize(HV * G);
   for (int h = 0; h < H; ++h) {
-    readVector(spec, tensors.mixedQkv, row, h * K, args.scale, &token.q[h * K]);
-    readVector(spec, tensors.mixedQkv, row, (H + h) * K, 1, &token.k[h * K]);
+    readVector(spec, tensors.q, row, h * K, args.scale, &token.q[h * K]);
+    readVector(spec, tensors.k, row, h * K, 1, &token.k[h * K]);
   }
   for (int i = 0; i < HV * V; ++i)
-    token.v[i] = tensors.mixedQkv.get(row, 2 * H * K + i);
+    token.v[i] = tensors.v.get(row, i);
   for (int hv = 0; hv < HV; ++hv) {
     token.beta[hv] = sigmoid(tensors.b.get(row, hv)); // R4
     if (spec.betaRound)
@@ -84,108 +99,11 @@ DecodeToken readToken(const DecodeSpec &spec, const DecodeArgs &args, int row) {
   return token;
 }
 
-/// exp of the `gateWidth` gates at `gates`, one for each of K channels.
-static std::vector<double> decayOf(const DecodeSpec &spec,
-                                   const double *gates) {
+std::vector<double> decayOf(const DecodeSpec &spec, const double *gates) {
   std::vector<double> result(spec.headDimK);
   for (int k = 0; k < spec.headDimK; ++k)
     result[k] = std::exp(gates[spec.isKda ? k : 0]);
   return result;
-}
-
-bool isLive(const DecodeSpec &spec, const DecodeArgs &args, int row) {
-  const DecodeTensors tensors(spec, args);
-  double slot = tensors.stateIndices.get(row, 0);
-  double m = tensors.writePos.get(row, 0);
-  double firstSlot = spec.nullSlot == NullSlot::NonPositive ? 1 : 0;
-  return slot >= firstSlot && slot < args.slots && // R1, R2
-         m >= 0 && m < spec.ringDepth;             // R2
-}
-
-bool flushes(const DecodeSpec &spec, const DecodeArgs &args, int row) {
-  const DecodeTensors tensors(spec, args);
-  if (tensors.writePos.get(row, 0) == spec.ringDepth - 1) // R3
-    return true;
-  return spec.hasForceFlush && tensors.forceFlush.get(row, 0) != 0;
-}
-
-std::vector<double> materialize(const DecodeSpec &spec, const DecodeArgs &args,
-                                int64_t slot, int valueHead, int ringRows) {
-  const DecodeTensors tensors(spec, args);
-  const int K = spec.headDimK, V = spec.headDimV, L = spec.ringDepth;
-  const int G = gateWidth(spec);
-  const int keyHead = valueHead / (spec.numValueHeads / spec.numKeyHeads); // R7
-  std::vector<double> S(V * K);
-
-  // R8, from the newest row down: `gates` is the sum of the gates after row j.
-  std::vector<double> gates(G);
-  for (int j = ringRows - 1; j >= 0; --j) {
-    const std::vector<double> W = decayOf(spec, gates.data());
-    for (int v = 0; v < V; ++v) {
-      double d = tensors.dRing.get(slot, (int64_t(valueHead) * L + j) * V + v);
-      for (int k = 0; k < K; ++k)
-        S[v * K + k] +=
-            d * W[k] *
-            tensors.kRing.get(slot, (int64_t(keyHead) * L + j) * K + k);
-    }
-    for (int i = 0; i < G; ++i)
-      gates[i] += tensors.gRing.get(slot, (int64_t(valueHead) * L + j) * G + i);
-  }
-  const std::vector<double> A = decayOf(spec, gates.data());
-  for (int i = 0; i < V * K; ++i)
-    S[i] += A[i % K] * tensors.state.get(slot, int64_t(valueHead) * V * K + i);
-  return S;
-}
-
-void replayStep(const DecodeSpec &spec, const DecodeArgs &args) {
-  const DecodeTensors tensors(spec, args);
-  const int H = spec.numKeyHeads, HV = spec.numValueHeads;
-  const int K = spec.headDimK, V = spec.headDimV, L = spec.ringDepth;
-  const int G = gateWidth(spec);
-  for (int row = 0; row < args.batch; ++row) {
-    if (!isLive(spec, args, row)) { // R1, R2
-      for (int i = 0; i < HV * V; ++i)
-        tensors.out.set(row, i, 0);
-      continue;
-    }
-    const int64_t slot = int64_t(tensors.stateIndices.get(row, 0));
-    const int m = int(tensors.writePos.get(row, 0));
-    const bool flush = flushes(spec, args, row);
-    const DecodeToken token = readToken(spec, args, row);
-
-    for (int hv = 0; hv < HV; ++hv) {
-      const int h = hv / (HV / H); // R7
-      std::vector<double> S = materialize(spec, args, slot, hv, m);
-      const double *q = &token.q[h * K], *k = &token.k[h * K];
-      const std::vector<double> alpha = decayOf(spec, &token.g[hv * G]);
-      for (int v = 0; v < V; ++v) { // R9
-        double Sk = 0, Sq = 0, kq = 0;
-        for (int i = 0; i < K; ++i) {
-          Sk += S[v * K + i] * alpha[i] * k[i];
-          Sq += S[v * K + i] * alpha[i] * q[i];
-          kq += k[i] * q[i];
-        }
-        const double d = token.beta[hv] * (token.v[hv * V + v] - Sk);
-        tensors.out.set(row, hv * V + v, Sq + d * kq);
-        if (!flush) { // R11
-          tensors.dRing.set(slot, (int64_t(hv) * L + m) * V + v, d);
-          continue;
-        }
-        for (int i = 0; i < K; ++i) // R10
-          tensors.state.set(slot, (int64_t(hv) * V + v) * K + i,
-                            S[v * K + i] * alpha[i] + d * k[i]);
-      }
-      if (!flush) // R11
-        for (int i = 0; i < G; ++i)
-          tensors.gRing.set(slot, (int64_t(hv) * L + m) * G + i,
-                            token.g[hv * G + i]);
-    }
-    if (!flush) // R11
-      for (int h = 0; h < H; ++h)
-        for (int k = 0; k < K; ++k)
-          tensors.kRing.set(slot, (int64_t(h) * L + m) * K + k,
-                            token.k[h * K + k]);
-  }
 }
 
 std::vector<double> &DecodeRecurrence::state(int64_t slot) {

@@ -3,17 +3,21 @@
 // Two oracles that share only the reading of a token (R4 to R6).
 // `DecodeRecurrence` knows no ring: it steps a plain state token by token and
 // says what is true. `replayStep` does what a kernel does to memory, ring by
-// ring, rounding where it stores.
+// ring, rounding where it stores; so does `materializeLaunch`.
 //
-// Both take the arguments of a launch, DecodeArgs, with *host* addresses in
-// place of device addresses. The rules of the operator contract (SGLang pull
-// request #28451) are numbered here; the source names them where it obeys them.
+// They take the arguments of a launch with *host* addresses in place of device
+// addresses. The rules of the operator contract (SGLang pull request #28451,
+// circular rings after #37739) are numbered here; the source names them where
+// it obeys them.
 //
-//  R1 A row whose slot is null (NullSlot) writes zeros to its output and
-//     touches nothing else.
-//  R2 slot >= slots, or write_pos outside 0..L-1: as R1.
+//  R1 A row whose state slot is null (NullSlot) writes zeros to its output and
+//     touches nothing else. Its other indices are not looked at.
+//  R2 So does a row with an index or cursor that ErrorKind lists as not
+//     allowed, which is also reported (R17). What a spec does not have is not
+//     looked at; dst and track slots are, whether or not the row flushes.
 //  R3 With m = write_pos, a row flushes if m == L-1 or its force_flush is not
 //     zero. Ring rows >= m are never read, also when the flush is forced.
+//     Family::Packed has no cursor and flushes at every token.
 //  R4 beta = sigmoid(b); with betaRound, rounded to b's type.
 //  R5 With x = a + dt_bias: g = -exp(A_log) softplus(x),
 //     softplus(x) = x > 20 ? x : log(1 + exp(x)). Gate::LowerBound:
@@ -26,9 +30,24 @@
 //     a product of vectors being that of their channels.
 //  R9 alpha = exp(g); d = beta (v - S diag(alpha) k);
 //     o = S diag(alpha) q + d (k . q); S' = S diag(alpha) + d k^T.
-//  R10 A row that flushes writes S' and appends nothing.
+//  R10 A row that flushes writes S' and appends nothing (but see R14).
 //  R11 A row that does not appends at ring row m: d, k (normalized, unscaled,
 //     one per key head) and g (KDA: K of them). The cursor is never written.
+//  R12 RingFormat::Prefix: g_ring row j holds P_j, the sum of g_0 to g_j, in
+//     place of g_j; the sum of g after j is P_{m-1} - P_j.
+//  R13 RingFormat::Predecayed: R12, and k_ring row j holds k_j exp(-P_j), so
+//     that exp(P_{m-1}) times it is the weighted k of R8.
+//  R14 Circular: ring row j lives at (ring_base + j) mod L. A row that flushes
+//     because m == L-1 writes S, without the current token, and appends that
+//     token as the first of a new ring (P = g, k exp(-g)) at (base + m) mod L.
+//     A forced flush is as in R10.
+//  R15 Checkpoint and ring belong to state_indices; the ring to ring_indices
+//     and the slot that a flush writes to dst_indices, where the spec has them.
+//  R16 A row with a track slot that is not null stores S', current token
+//     included, there too, whether or not it flushes.
+//  R17 Each bad row of R2 adds 1 to ErrorWord::count. The first to do so fills
+//     in the rest with the first of its ErrorKinds. Materialize: each bad row
+//     does so in each layer.
 //
 //===----------------------------------------------------------------------===//
 #ifndef REPLAYJIT_KERNELS_DECODE_DECODEREFERENCE_H
@@ -62,9 +81,12 @@ struct HostTensor {
 struct DecodeTensors {
   DecodeTensors(const DecodeSpec &spec, const DecodeArgs &args);
 
-  HostTensor mixedQkv, a, b, aLog, dtBias, out;
+  HostTensor mixedQkv; ///< All of q, k and v, unless hasSeparateQkv.
+  HostTensor q, k, v;  ///< [H, K], [H, K] and [HV, V] a row.
+  HostTensor a, b, aLog, dtBias, out;
   HostTensor state, dRing, kRing, gRing;
-  HostTensor stateIndices, writePos, forceFlush;
+  HostTensor stateIndices, ringIndices, dstIndices, trackIndices;
+  HostTensor writePos, forceFlush, ringBase;
 };
 
 /// What one token of one row means, with every head's values side by side.
@@ -79,8 +101,31 @@ struct DecodeToken {
 /// R5, for x = a + dt_bias.
 double gateOf(const DecodeSpec &spec, double lowerBound, double aLog, double x);
 
+/// exp of the `gateWidth` gates at `gates`, one for each of K channels.
+std::vector<double> decayOf(const DecodeSpec &spec, const double *gates);
+
 /// Reads the token of batch row `row` (R4 to R6).
 DecodeToken readToken(const DecodeSpec &spec, const DecodeArgs &args, int row);
+
+/// What a launch does with a batch row (R1 to R3, R14 to R16).
+struct DecodeRow {
+  bool isLive = false; ///< Else it is padding, and only `error` says more.
+  bool forced = false;
+  bool flushes = false;
+  int64_t slot = 0, ringSlot = 0;
+  int64_t dstSlot = 0;    ///< Where a flush writes.
+  int64_t trackSlot = -1; ///< -1: none
+  RingCursor cursor;      ///< Family::Packed: zeros.
+  ErrorKind error = ErrorKind::None;
+  int64_t badValue = 0; ///< What `error` is about.
+
+  /// R14: the flush folds the history and leaves the token in the ring.
+  bool keepsToken(const DecodeSpec &spec) const {
+    return spec.isCircular && flushes && !forced;
+  }
+};
+
+DecodeRow readRow(const DecodeSpec &spec, const DecodeArgs &args, int row);
 
 /// False for the padding of R1 and R2.
 bool isLive(const DecodeSpec &spec, const DecodeArgs &args, int row);
@@ -88,13 +133,55 @@ bool isLive(const DecodeSpec &spec, const DecodeArgs &args, int row);
 /// R3, for a live row.
 bool flushes(const DecodeSpec &spec, const DecodeArgs &args, int row);
 
-/// R8: S [V, K], K fastest, of checkpoint plus the first `ringRows` ring rows.
+/// R17 for one bad row. `address` is that of an ErrorWord, or 0.
+void reportError(uint64_t address, ErrorKind kind, int row, int layer,
+                 int64_t value);
+
+/// Where a state and its ring are, as typed views of host memory.
+struct ReplayTensors {
+  ReplayTensors(const DecodeSpec &spec, const ReplayLayer &layer);
+  ReplayTensors(const DecodeSpec &spec, const DecodeArgs &args);
+
+  HostTensor state, dRing, kRing, gRing;
+};
+
+/// R14: the place of logical ring row `j`.
+constexpr int ringRow(const DecodeSpec &spec, RingCursor cursor, int j) {
+  return (cursor.base + j) % spec.ringDepth;
+}
+
+/// R8: S [V, K], K fastest, of the checkpoint in `slot` plus the rows of the
+/// ring in `ringSlot` that `cursor` counts.
+std::vector<double> materialize(const DecodeSpec &spec,
+                                const ReplayTensors &tensors, int64_t slot,
+                                int64_t ringSlot, int valueHead,
+                                RingCursor cursor);
+
+/// The same for a ring with the slot of its state and base 0.
 std::vector<double> materialize(const DecodeSpec &spec, const DecodeArgs &args,
                                 int64_t slot, int valueHead, int ringRows);
 
-/// Runs a launch on host memory: writes out, state and rings as R1 to R11 say,
-/// computing in fp64 and rounding to the storage type what is stored.
+/// Runs a launch of Family::Replay or Packed on host memory: writes out, state,
+/// rings and error word as the rules say, computing in fp64 and rounding to the
+/// storage type what is stored.
 void replayStep(const DecodeSpec &spec, const DecodeArgs &args);
+
+/// What a launch of Family::Materialize does with a batch row.
+struct MaterializeRow {
+  bool isLive = false; ///< Else it is skipped.
+  int64_t src = 0, ringSlot = 0, dst = 0;
+  RingCursor cursor;
+  ErrorKind error = ErrorKind::None;
+  int64_t badValue = 0;
+};
+
+/// R1, R2: a row whose mask is 0 or whose src or dst is null is skipped without
+/// a look at the rest.
+MaterializeRow readRow(const DecodeSpec &spec, const MaterializeArgs &args,
+                       int row);
+
+/// Runs a launch of Family::Materialize on host memory.
+void materializeLaunch(const DecodeSpec &spec, const MaterializeArgs &args);
 
 /// The recurrence R9 on plain fp64 states, one per slot. No ring, no rounding.
 class DecodeRecurrence {

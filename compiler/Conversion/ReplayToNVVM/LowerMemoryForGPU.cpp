@@ -161,15 +161,43 @@ void lowerStore(StOp op) {
   op.erase();
 }
 
+/// Atomics reach other devices and the host. LLVM's own stay within the GPU.
+LogicalResult lowerAtomic(LLVM::AtomicRMWOp op) {
+  bool isAdd = op.getBinOp() == LLVM::AtomicBinOp::add;
+  bool isRelease = op.getOrdering() == LLVM::AtomicOrdering::release;
+  if ((!isAdd && op.getBinOp() != LLVM::AtomicBinOp::xchg) ||
+      (!isRelease && op.getOrdering() != LLVM::AtomicOrdering::monotonic) ||
+      !op.getVal().getType().isInteger(32))
+    return op.emitError("only relaxed and release atomic add and xchg of i32 "
+                        "are lowered");
+  AccessBuilder b(op.getLoc(), op);
+  std::string text = std::string("atom.") +
+                     (isRelease ? "release" : "relaxed") + ".sys." +
+                     spaceName(op.getPtr()).str() +
+                     (isAdd ? ".add.u32" : ".exch.b32") + " $0, [$1], $2;";
+  auto assembly = LLVM::InlineAsmOp::create(
+      b, TypeRange{op.getVal().getType()}, {op.getPtr(), op.getVal()}, text,
+      "=r,l,r,~{memory}", /*has_side_effects=*/true, /*is_align_stack=*/false,
+      LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr());
+  op.replaceAllUsesWith(assembly.getResult(0));
+  op.erase();
+  return success();
+}
+
 struct LowerMemoryForGPUPass
     : replayjit::impl::LowerMemoryForGPUPassBase<LowerMemoryForGPUPass> {
   void runOnOperation() override {
-    getOperation()->walk([](Operation *op) {
+    auto result = getOperation()->walk([](Operation *op) -> WalkResult {
       if (auto load = dyn_cast<LdOp>(op))
         lowerLoad(load);
       else if (auto store = dyn_cast<StOp>(op))
         lowerStore(store);
+      else if (auto atomic = dyn_cast<LLVM::AtomicRMWOp>(op))
+        return lowerAtomic(atomic);
+      return WalkResult::advance();
     });
+    if (result.wasInterrupted())
+      signalPassFailure();
   }
 };
 

@@ -295,10 +295,14 @@ struct ReportPattern : ReplayPattern<ReportOp> {
     Value isWanted = compare(arith::CmpIPredicate::ne, address, b.i64(0));
     auto outer = scf::IfOp::create(b, b.both(isFirst, isWanted));
     b.setInsertionPointToStart(outer.thenBlock());
-    Value before = LLVM::AtomicRMWOp::create(
-        b, LLVM::AtomicBinOp::add, word, b.i32(1),
-        LLVM::AtomicOrdering::monotonic, /*syncscope=*/StringRef(),
-        /*alignment=*/4);
+    auto atomic = [&](LLVM::AtomicBinOp kind, Value address, Value value,
+                      LLVM::AtomicOrdering ordering) {
+      return LLVM::AtomicRMWOp::create(b, kind, address, value, ordering,
+                                       /*syncscope=*/StringRef(),
+                                       /*alignment=*/4);
+    };
+    Value before = atomic(LLVM::AtomicBinOp::add, word, b.i32(1),
+                          LLVM::AtomicOrdering::monotonic);
     auto inner = scf::IfOp::create(
         b, compare(arith::CmpIPredicate::eq, before, b.i32(0)));
     b.setInsertionPointToStart(inner.thenBlock());
@@ -309,8 +313,8 @@ struct ReportPattern : ReplayPattern<ReportOp> {
     b.store(adaptor.getLayer()[0], field(12));
     b.store(adaptor.getValue()[0], field(16));
     // A reader that sees the kind sees the rest.
-    LLVM::FenceOp::create(b, LLVM::AtomicOrdering::release, StringRef());
-    b.store(adaptor.getKind()[0], field(4));
+    atomic(LLVM::AtomicBinOp::xchg, field(4), adaptor.getKind()[0],
+           LLVM::AtomicOrdering::release);
     rewriter.eraseOp(op);
     return success();
   }

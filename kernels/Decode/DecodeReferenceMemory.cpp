@@ -1,0 +1,338 @@
+//===- DecodeReferenceMemory.cpp - What a launch does to memory -----------===//
+//
+// R1 to R17 are the rules listed in DecodeReference.h.
+//
+//===----------------------------------------------------------------------===//
+
+#include "kernels/Decode/DecodeReference.h"
+
+#include <cmath>
+#include <cstring>
+
+namespace replayjit {
+
+//===----------------------------------------------------------------------===//
+// Rows
+//===----------------------------------------------------------------------===//
+
+static int64_t firstLegalSlot(const DecodeSpec &spec) {
+  return spec.nullSlot == NullSlot::NonPositive ? 1 : 0;
+}
+
+/// An index or cursor of a row and what ErrorKind it is if not in low..high-1.
+struct Rule {
+  ErrorKind kind;
+  int64_t value, low, high;
+};
+
+/// R2: fills in the first error of `row`, or makes it live.
+template <typename Row, size_t n>
+static void judge(Row &row, const Rule (&rules)[n]) {
+  for (const Rule &rule : rules)
+    if (rule.value < rule.low || rule.value >= rule.high) {
+      row.error = rule.kind;
+      row.badValue = rule.value;
+      return;
+    }
+  row.isLive = true;
+}
+
+DecodeRow readRow(const DecodeSpec &spec, const DecodeArgs &args, int index) {
+  const DecodeTensors tensors(spec, args);
+  auto read = [&](const HostTensor &tensor) {
+    return int64_t(tensor.get(index, 0));
+  };
+  const int64_t first = firstLegalSlot(spec), L = spec.ringDepth;
+  DecodeRow row;
+  row.slot = row.ringSlot = row.dstSlot = read(tensors.stateIndices);
+  if (row.slot < first) // R1
+    return row;
+
+  int64_t writePos = 0, base = 0, track = -1;
+  if (spec.family == Family::Replay)
+    writePos = read(tensors.writePos);
+  if (spec.hasRingIndices) // R15
+    row.ringSlot = read(tensors.ringIndices);
+  if (spec.hasDstIndices)
+    row.dstSlot = read(tensors.dstIndices);
+  if (spec.hasTrackIndices)
+    track = read(tensors.trackIndices);
+  if (spec.isCircular)
+    base = read(tensors.ringBase);
+  const int64_t ringSlots = spec.hasRingIndices ? args.ringSlots : args.slots;
+  judge(row, {{ErrorKind::StateSlot, row.slot, first, args.slots},
+              {ErrorKind::WritePos, writePos, 0, L},
+              {ErrorKind::RingSlot, row.ringSlot, 0, ringSlots},
+              {ErrorKind::DstSlot, row.dstSlot, first, args.slots},
+              {ErrorKind::TrackSlot, track, INT64_MIN, args.slots},
+              {ErrorKind::RingBase, base, 0, L}});
+  if (!row.isLive)
+    return row;
+  row.cursor = {int32_t(writePos), int32_t(base)};
+  if (track >= first)
+    row.trackSlot = track; // R16
+  row.forced = spec.family == Family::Replay && spec.hasForceFlush &&
+               read(tensors.forceFlush) != 0;
+  row.flushes = flushes(spec, row.cursor, row.forced); // R3; Packed: L = 1
+  return row;
+}
+
+bool isLive(const DecodeSpec &spec, const DecodeArgs &args, int row) {
+  return readRow(spec, args, row).isLive;
+}
+
+bool flushes(const DecodeSpec &spec, const DecodeArgs &args, int row) {
+  return readRow(spec, args, row).flushes;
+}
+
+void reportError(uint64_t address, ErrorKind kind, int row, int layer,
+                 int64_t value) {
+  if (address == 0 || kind == ErrorKind::None)
+    return;
+  ErrorWord word;
+  std::memcpy(&word, reinterpret_cast<void *>(address), sizeof(word));
+  if (word.count == 0)
+    word = {0, uint32_t(kind), row, layer, value};
+  ++word.count;
+  std::memcpy(reinterpret_cast<void *>(address), &word, sizeof(word));
+}
+
+//===----------------------------------------------------------------------===//
+// Checkpoint plus ring
+//===----------------------------------------------------------------------===//
+
+ReplayTensors::ReplayTensors(const DecodeSpec &spec, const ReplayLayer &layer)
+    : state{spec.stateType, layer.state, layer.statePitch}, dRing{spec.ringType,
+                                                                  layer.dRing,
+                                                                  layer.dPitch},
+      kRing{spec.ringType, layer.kRing, layer.kPitch}, gRing{DataType::F32,
+                                                             layer.gRing,
+                                                             layer.gPitch} {}
+
+ReplayTensors::ReplayTensors(const DecodeSpec &spec, const DecodeArgs &args)
+    : ReplayTensors(spec, ReplayLayer{args.state, args.dRing, args.kRing,
+                                      args.gRing, args.statePitch, args.dPitch,
+                                      args.kPitch, args.gPitch}) {}
+
+std::vector<double> materialize(const DecodeSpec &spec,
+                                const ReplayTensors &tensors, int64_t slot,
+                                int64_t ringSlot, int valueHead,
+                                RingCursor cursor) {
+  const int K = spec.headDimK, V = spec.headDimV, L = spec.ringDepth;
+  const int G = gateWidth(spec);
+  const int keyHead = valueHead / (spec.numValueHeads / spec.numKeyHeads); // R7
+  auto gate = [&](int j, int i) {
+    const int64_t row = int64_t(valueHead) * L + ringRow(spec, cursor, j);
+    return tensors.gRing.get(ringSlot, row * G + i);
+  };
+
+  // R8, from the newest row down: `gates` is the sum of the gates after row j.
+  std::vector<double> S(V * K), gates(G);
+  const int m = cursor.writePos;
+  for (int j = m - 1; j >= 0; --j) {
+    if (spec.ringFormat == RingFormat::Prefix) // R12
+      for (int i = 0; i < G; ++i)
+        gates[i] = gate(m - 1, i) - gate(j, i);
+    if (spec.ringFormat == RingFormat::Predecayed) // R13
+      for (int i = 0; i < G; ++i)
+        gates[i] = gate(m - 1, i);
+    const std::vector<double> W = decayOf(spec, gates.data());
+    const int place = ringRow(spec, cursor, j);
+    for (int v = 0; v < V; ++v) {
+      double d =
+          tensors.dRing.get(ringSlot, (int64_t(valueHead) * L + place) * V + v);
+      for (int k = 0; k < K; ++k)
+        S[v * K + k] +=
+            d * W[k] *
+            tensors.kRing.get(ringSlot, (int64_t(keyHead) * L + place) * K + k);
+    }
+    if (spec.ringFormat == RingFormat::Raw)
+      for (int i = 0; i < G; ++i)
+        gates[i] += gate(j, i);
+  }
+  if (spec.ringFormat != RingFormat::Raw)
+    for (int i = 0; i < G && m > 0; ++i)
+      gates[i] = gate(m - 1, i);
+  const std::vector<double> A = decayOf(spec, gates.data());
+  for (int i = 0; i < V * K; ++i)
+    S[i] += A[i % K] * tensors.state.get(slot, int64_t(valueHead) * V * K + i);
+  return S;
+}
+
+std::vector<double> materialize(const DecodeSpec &spec, const DecodeArgs &args,
+                                int64_t slot, int valueHead, int ringRows) {
+  return materialize(spec, ReplayTensors(spec, args), slot, slot, valueHead,
+                     {ringRows, 0});
+}
+
+//===----------------------------------------------------------------------===//
+// Launches
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// The token of one row on its way into the ring.
+class Appending {
+public:
+  Appending(const DecodeSpec &spec, const DecodeTensors &tensors,
+            const DecodeRow &row)
+      : spec(spec), tensors(tensors), row(row),
+        place(ringRow(spec, row.cursor, row.cursor.writePos)) {}
+
+  /// R11 to R14: what g_ring gets for value head `hv`, given its gates.
+  std::vector<double> gates(int hv, const double *g) const {
+    const int G = gateWidth(spec);
+    std::vector<double> result(g, g + G);
+    const bool startsRing =
+        row.cursor.writePos == 0 || row.keepsToken(spec); // R14
+    if (spec.ringFormat == RingFormat::Raw || startsRing)
+      return result;
+    const int newest = ringRow(spec, row.cursor, row.cursor.writePos - 1);
+    for (int i = 0; i < G; ++i)
+      result[i] += tensors.gRing.get(row.ringSlot, at(hv, newest, G, i));
+    return result;
+  }
+  void storeD(int hv, int v, double d) const {
+    tensors.dRing.set(row.ringSlot, at(hv, place, spec.headDimV, v), d);
+  }
+  void storeGates(int hv, const std::vector<double> &gates) const {
+    const int G = gateWidth(spec);
+    for (int i = 0; i < G; ++i)
+      tensors.gRing.set(row.ringSlot, at(hv, place, G, i), gates[i]);
+  }
+  /// `gates` are those of R13, for which H = HV.
+  void storeK(int h, const double *k, const std::vector<double> &gates) const {
+    for (int i = 0; i < spec.headDimK; ++i) {
+      double value = k[i];
+      if (spec.ringFormat == RingFormat::Predecayed)
+        value *= std::exp(-gates[i]);
+      tensors.kRing.set(row.ringSlot, at(h, place, spec.headDimK, i), value);
+    }
+  }
+
+private:
+  int64_t at(int64_t head, int64_t ringRow, int width, int i) const {
+    return (head * spec.ringDepth + ringRow) * width + i;
+  }
+
+  const DecodeSpec &spec;
+  const DecodeTensors &tensors;
+  const DecodeRow &row;
+  const int place;
+};
+
+} // namespace
+
+/// One live row of a launch.
+static void stepRow(const DecodeSpec &spec, const DecodeArgs &args, int index,
+                    const DecodeRow &row) {
+  const DecodeTensors tensors(spec, args);
+  const int H = spec.numKeyHeads, HV = spec.numValueHeads;
+  const int K = spec.headDimK, V = spec.headDimV, G = gateWidth(spec);
+  const DecodeToken token = readToken(spec, args, index);
+  const Appending ring(spec, tensors, row);
+  const bool keepsToken = row.keepsToken(spec);
+  const bool appends = !row.flushes || keepsToken;
+  for (int hv = 0; hv < HV; ++hv) {
+    const int h = hv / (HV / H); // R7
+    const std::vector<double> S =
+        materialize(spec, ReplayTensors(spec, args), row.slot, row.ringSlot, hv,
+                    row.cursor);
+    const double *q = &token.q[h * K], *k = &token.k[h * K];
+    const std::vector<double> alpha = decayOf(spec, &token.g[hv * G]);
+    for (int v = 0; v < V; ++v) { // R9
+      double Sk = 0, Sq = 0, kq = 0;
+      for (int i = 0; i < K; ++i) {
+        Sk += S[v * K + i] * alpha[i] * k[i];
+        Sq += S[v * K + i] * alpha[i] * q[i];
+        kq += k[i] * q[i];
+      }
+      const double d = token.beta[hv] * (token.v[hv * V + v] - Sk);
+      tensors.out.set(index, hv * V + v, Sq + d * kq);
+      if (appends)
+        ring.storeD(hv, v, d);
+      for (int i = 0; i < K; ++i) {
+        const int64_t at = (int64_t(hv) * V + v) * K + i;
+        const double next = S[v * K + i] * alpha[i] + d * k[i];
+        if (row.flushes) // R10, R14
+          tensors.state.set(row.dstSlot, at, keepsToken ? S[v * K + i] : next);
+        if (row.trackSlot >= 0) // R16
+          tensors.state.set(row.trackSlot, at, next);
+      }
+    }
+    if (!appends)
+      continue;
+    const std::vector<double> gates = ring.gates(hv, &token.g[hv * G]);
+    ring.storeGates(hv, gates);
+    if (hv % (HV / H) == 0)
+      ring.storeK(h, k, gates);
+  }
+}
+
+void replayStep(const DecodeSpec &spec, const DecodeArgs &args) {
+  const DecodeTensors tensors(spec, args);
+  for (int index = 0; index < args.batch; ++index) {
+    const DecodeRow row = readRow(spec, args, index);
+    if (row.isLive) {
+      stepRow(spec, args, index, row);
+      continue;
+    }
+    for (int i = 0; i < spec.numValueHeads * spec.headDimV; ++i) // R1, R2
+      tensors.out.set(index, i, 0);
+    reportError(args.errorWord, row.error, index, args.layer, row.badValue);
+  }
+}
+
+MaterializeRow readRow(const DecodeSpec &spec, const MaterializeArgs &args,
+                       int index) {
+  auto read = [&](DataType type, uint64_t address, int64_t stride) {
+    return int64_t(HostTensor{type, address, stride}.get(index, 0));
+  };
+  const int64_t first = firstLegalSlot(spec), L = spec.ringDepth;
+  MaterializeRow row;
+  row.src = row.ringSlot =
+      read(spec.indexType, args.srcIndices, args.srcIndexStride);
+  row.dst = read(spec.indexType, args.dstIndices, args.dstIndexStride);
+  if (row.src < first || row.dst < first || // R1
+      (spec.hasMask && read(DataType::I32, args.mask, 1) == 0))
+    return row;
+  if (spec.hasRingIndices) // R15
+    row.ringSlot = read(spec.indexType, args.ringIndices, args.ringIndexStride);
+  const int64_t writePos = read(DataType::I32, args.writePos, 1);
+  const int64_t base =
+      spec.isCircular ? read(DataType::I32, args.ringBase, 1) : 0;
+  const int64_t ringSlots = spec.hasRingIndices ? args.ringSlots : args.slots;
+  judge(row, {{ErrorKind::StateSlot, row.src, first, args.slots},
+              {ErrorKind::WritePos, writePos, 0, L},
+              {ErrorKind::RingSlot, row.ringSlot, 0, ringSlots},
+              {ErrorKind::DstSlot, row.dst, first, args.slots},
+              {ErrorKind::RingBase, base, 0, L}});
+  if (row.isLive)
+    row.cursor = {int32_t(writePos), int32_t(base)};
+  return row;
+}
+
+void materializeLaunch(const DecodeSpec &spec, const MaterializeArgs &args) {
+  for (int layer = 0; layer < args.numLayers; ++layer) {
+    ReplayLayer place;
+    std::memcpy(&place,
+                reinterpret_cast<void *>(args.layers + layer * sizeof(place)),
+                sizeof(place));
+    const ReplayTensors tensors(spec, place);
+    for (int index = 0; index < args.batch; ++index) {
+      const MaterializeRow row = readRow(spec, args, index);
+      if (!row.isLive) {
+        reportError(args.errorWord, row.error, index, layer, row.badValue);
+        continue;
+      }
+      for (int hv = 0; hv < spec.numValueHeads; ++hv) {
+        const std::vector<double> S =
+            materialize(spec, tensors, row.src, row.ringSlot, hv, row.cursor);
+        for (size_t i = 0; i < S.size(); ++i)
+          tensors.state.set(row.dst, int64_t(hv) * S.size() + i, S[i]);
+      }
+    }
+  }
+}
+
+} // namespace replayjit
