@@ -8,7 +8,7 @@
 #ifndef REPLAYJIT_RUNTIME_DECODECHECK_H
 #define REPLAYJIT_RUNTIME_DECODECHECK_H
 
-#include "kernels/Decode/DecodeSpec.h"
+#include "kernels/Decode/DecodeArgs.h"
 #include "runtime/Device.h"
 
 #include <cstdint>
@@ -17,6 +17,11 @@
 #include <vector>
 
 namespace replayjit {
+
+/// What memory holds that a kernel must not read. NaN shows itself wherever it
+/// is used, unless by a maximum; infinity and numbers of 1e30 (fp16: 65504)
+/// show there, and where a comparison guards.
+enum class Poison : uint8_t { NaN, Infinity, Large };
 
 /// The run to make. Everything random follows from `seed`.
 struct DecodeProblem {
@@ -28,6 +33,14 @@ struct DecodeProblem {
   uint64_t seed = 1;
   float scale = 0;       ///< Of q; 0 asks for headDimK^-0.5.
   float lowerBound = -5; ///< Of Gate::LowerBound: finite, negative.
+
+  /// Slots below are counted from firstSlot on: what the index arrays hold is
+  /// so much more, unless it is negative, and pools are addressed as if all
+  /// slots before were there. A large number needs 64-bit offsets.
+  int firstSlot = 0;
+  Poison poison = Poison::NaN;
+  int layer = 0;            ///< What the error word is to call the launch.
+  bool hasErrorWord = true; ///< Else the address is 0.
 
   /// The slot of each row; empty: distinct slots, from the last one down. Null
   /// slots and slots >= `slots` make padding rows. Live rows must be distinct.
@@ -45,6 +58,35 @@ struct DecodeProblem {
   };
   std::vector<BadCursor> badCursors;
 
+  struct BadBase { ///< The same of ring_base; needs spec.isCircular.
+    int row;
+    int32_t base; ///< Outside 0..L-1.
+  };
+  std::vector<BadBase> badBases;
+
+  /// With spec.hasRingIndices, the ring slot of each row; empty: row + 1, in a
+  /// circle. Negative and too large ones make padding rows.
+  std::vector<int64_t> rowRingSlots;
+  int ringSlots = 0; ///< 0: as many as slots.
+
+  /// With spec.hasDstIndices, the slot that each row's next flush writes; from
+  /// then on it is the row's slot, and the old one the next to be written. A
+  /// row's own slot, or an empty list: flush in place. Null slots and slots >=
+  /// `slots` make padding rows.
+  std::vector<int64_t> rowDstSlots;
+
+  /// With spec.hasTrackIndices: where a row's S' goes too in one step. A slot
+  /// >= `slots` makes the row padding in that step.
+  struct Track {
+    int step, row;
+    int64_t slot;
+  };
+  std::vector<Track> tracks;
+
+  /// Rows may share a slot. Such rows are run and not compared: they must only
+  /// not disturb the others.
+  bool sharedSlots = false;
+
   /// Rows start at different ring phases, their rings filled up to there.
   bool staggered = false;
   /// Gates of the first half of the ring are 100 times those of the rest. KDA:
@@ -56,9 +98,17 @@ struct DecodeProblem {
   /// spec.alignment = 16 strides are rounded up to what it promises.
   int rowPadding = 0;
   int slotPadding = 0;
-  int indexStride = 1; ///< Of state_indices.
+  int indexStride = 1; ///< Of state_indices; the others' are 1 to 3 more.
   /// Every base pointer one element off its allocation; alignment 0 only.
   bool misaligned = false;
+
+  /// What an index array holds for `slot`.
+  int64_t slotNumber(int64_t slot) const {
+    return slot < 0 ? slot : slot + firstSlot;
+  }
+  int ringSlotCount() const {
+    return spec.hasRingIndices && ringSlots > 0 ? ringSlots : slots;
+  }
 };
 
 /// Says in one sentence (field, value, what is allowed) what is wrong.
@@ -73,7 +123,7 @@ struct CheckReport {
   double stateError = 0; ///< The larger of: checkpoints right after a flush;
                          ///< checkpoint plus ring at the end, added in fp64.
   double ringError = 0;  ///< The larger one of the appended d and k.
-  double gateError = 0;  ///< Appended g.
+  double gateError = 0;  ///< Appended g, or sums of g.
   double outWorst = 0, stateWorst = 0, ringWorst = 0, gateWorst = 0;
   std::string outWorstAt, stateWorstAt, ringWorstAt, gateWorstAt;
 
@@ -83,6 +133,11 @@ struct CheckReport {
   bool unreadRowsUntouched = true; ///< Rings: rows but m, and the padding.
   bool checkpointsIntact = true;   ///< States of rows that do not flush.
   bool inputsIntact = true;        ///< All read-only arguments, cursor too.
+  bool errorWordRight = true;      ///< Count and record, after each step.
+  /// Errors of the last quarter of a run of `steadySteps` or more are not
+  /// larger than twice those of the first.
+  bool errorsSteady = true;
+  static constexpr int steadySteps = 400;
 
   int64_t liveRowSteps = 0; ///< How much was compared: tokens of live rows.
   int64_t flushes = 0;

@@ -2,9 +2,12 @@
 
 #include "runtime/DecodeCheck.h"
 
+#include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
 #include <set>
+#include <string>
+#include <vector>
 
 namespace replayjit {
 
@@ -24,6 +27,150 @@ static Status insideRange(const char *field, int value, int size) {
                                      field, value, size - 1));
 }
 
+static Status onePerRow(const char *field, size_t entries, int batch) {
+  if (entries == 0 || entries == size_t(batch))
+    return Status::ok();
+  return Status::invalid(
+      fmt::format("{}: {} entries are not allowed; there must be none or one "
+                  "for each of the {} rows",
+                  field, entries, batch));
+}
+
+/// For what needs a part of the spec that it does not have.
+static Status onlyWith(const char *field, const char *needed, bool isThere,
+                       bool isUsed) {
+  if (isThere || !isUsed)
+    return Status::ok();
+  return Status::invalid(fmt::format("{}: not allowed, since the spec has {} = "
+                                     "false; leave it empty",
+                                     field, needed));
+}
+
+/// Adds the legal ones of `slots`; the first that is there already is refused.
+static Status addDistinct(const char *field, const std::vector<int64_t> &slots,
+                          int64_t low, int64_t high, std::set<int64_t> &used) {
+  for (int64_t slot : slots)
+    if (slot >= low && slot < high && !used.insert(slot).second)
+      return Status::invalid(
+          fmt::format("{}: slot {} appears twice; live rows must be distinct",
+                      field, slot));
+  return Status::ok();
+}
+
+/// Which slots the rows may have.
+static Status checkSlots(const DecodeProblem &problem) {
+  const DecodeSpec &spec = problem.spec;
+  const int batch = problem.batch, slots = problem.slots;
+  const int ringSlots = problem.ringSlotCount();
+  for (Status status :
+       {onePerRow("rowSlots", problem.rowSlots.size(), batch),
+        onePerRow("rowRingSlots", problem.rowRingSlots.size(), batch),
+        onePerRow("rowDstSlots", problem.rowDstSlots.size(), batch),
+        onlyWith("rowRingSlots", "hasRingIndices", spec.hasRingIndices,
+                 !problem.rowRingSlots.empty()),
+        onlyWith("rowDstSlots", "hasDstIndices", spec.hasDstIndices,
+                 !problem.rowDstSlots.empty())})
+    if (!status)
+      return status;
+  if (int64_t(problem.firstSlot) + std::max(slots, ringSlots) > INT32_MAX)
+    return Status::invalid(
+        fmt::format("firstSlot: {} is not allowed; with the slots it must be "
+                    "at most {}",
+                    problem.firstSlot, INT32_MAX));
+  if (problem.rowSlots.empty() && batch > slots)
+    return Status::invalid(
+        fmt::format("batch: {} is not allowed; without rowSlots it must be at "
+                    "most slots = {}",
+                    batch, slots));
+  if (spec.hasRingIndices && problem.rowRingSlots.empty() && batch > ringSlots)
+    return Status::invalid(
+        fmt::format("batch: {} is not allowed; without rowRingSlots it must "
+                    "be at most ringSlots = {}",
+                    batch, ringSlots));
+  if (spec.isCircular && !spec.hasRingIndices && !problem.rowDstSlots.empty())
+    return Status::invalid("rowDstSlots: not allowed with a circular ring "
+                           "without hasRingIndices, which would stay behind "
+                           "with its token; leave it empty");
+
+  const int64_t low =
+      spec.nullSlot == NullSlot::NonPositive && problem.firstSlot == 0 ? 1 : 0;
+  std::set<int64_t> used, usedRings;
+  if (!problem.sharedSlots)
+    for (Status status :
+         {addDistinct("rowSlots", problem.rowSlots, low, slots, used),
+          addDistinct("rowRingSlots", problem.rowRingSlots, 0, ringSlots,
+                      usedRings)})
+      if (!status)
+        return status;
+  std::vector<int64_t> others; // that are not the row's own
+  for (int i = 0; i < int(problem.rowDstSlots.size()); ++i)
+    if (problem.rowSlots.empty() ||
+        problem.rowDstSlots[i] != problem.rowSlots[i])
+      others.push_back(problem.rowDstSlots[i]);
+  if (Status status = addDistinct("rowDstSlots", others, low, slots, used);
+      !status)
+    return status;
+  for (const DecodeProblem::Track &track : problem.tracks)
+    if (used.contains(track.slot))
+      return Status::invalid(fmt::format(
+          "tracks.slot: {} is a row's slot; it must be one of its own",
+          track.slot));
+  return Status::ok();
+}
+
+/// What happens to single rows.
+static Status checkEvents(const DecodeProblem &problem) {
+  const DecodeSpec &spec = problem.spec;
+  const bool hasCursor = spec.family == Family::Replay;
+  for (Status status :
+       {onlyWith("forcedFlushes", "hasForceFlush", spec.hasForceFlush,
+                 !problem.forcedFlushes.empty()),
+        onlyWith("badBases", "isCircular", spec.isCircular,
+                 !problem.badBases.empty()),
+        onlyWith("tracks", "hasTrackIndices", spec.hasTrackIndices,
+                 !problem.tracks.empty())})
+    if (!status)
+      return status;
+  if (!hasCursor &&
+      !(problem.forcedFlushes.empty() && problem.badCursors.empty()))
+    return Status::invalid("forcedFlushes, badCursors: not allowed for the "
+                           "packed family, which has no cursor; leave them "
+                           "empty");
+  auto at = [&](const char *stepField, int step, const char *rowField,
+                int row) {
+    Status status = insideRange(stepField, step, problem.steps);
+    return status ? insideRange(rowField, row, problem.batch) : status;
+  };
+  for (const DecodeProblem::ForcedFlush &forced : problem.forcedFlushes)
+    if (Status status = at("forcedFlushes.step", forced.step,
+                           "forcedFlushes.row", forced.row);
+        !status)
+      return status;
+  for (const DecodeProblem::Track &track : problem.tracks)
+    if (Status status = at("tracks.step", track.step, "tracks.row", track.row);
+        !status)
+      return status;
+  auto outsideRing = [&](const char *field, int32_t value, const char *what) {
+    if (value < 0 || value >= spec.ringDepth)
+      return Status::ok();
+    return Status::invalid(
+        fmt::format("{}: {} is a legal {}; it must be outside 0 to {}", field,
+                    value, what, spec.ringDepth - 1));
+  };
+  for (const DecodeProblem::BadCursor &bad : problem.badCursors)
+    for (Status status :
+         {insideRange("badCursors.row", bad.row, problem.batch),
+          outsideRing("badCursors.writePos", bad.writePos, "cursor")})
+      if (!status)
+        return status;
+  for (const DecodeProblem::BadBase &bad : problem.badBases)
+    for (Status status : {insideRange("badBases.row", bad.row, problem.batch),
+                          outsideRing("badBases.base", bad.base, "base")})
+      if (!status)
+        return status;
+  return Status::ok();
+}
+
 Status validateProblem(const DecodeProblem &problem) {
   const DecodeSpec &spec = problem.spec;
   if (Status status = validate(spec, chooseTuning(spec, 0, Target{}), Target{});
@@ -31,6 +178,8 @@ Status validateProblem(const DecodeProblem &problem) {
     return status;
   for (Status status :
        {atLeast("batch", problem.batch, 0), atLeast("slots", problem.slots, 0),
+        atLeast("ringSlots", problem.ringSlots, 0),
+        atLeast("firstSlot", problem.firstSlot, 0),
         atLeast("steps", problem.steps, 1),
         atLeast("rowPadding", problem.rowPadding, 0),
         atLeast("slotPadding", problem.slotPadding, 0),
@@ -38,52 +187,18 @@ Status validateProblem(const DecodeProblem &problem) {
     if (!status)
       return status;
 
+  if (spec.family == Family::Materialize)
+    return Status::invalid("family: materialize is not allowed here; "
+                           "checkMaterialize serves it");
   if (!(std::isfinite(problem.lowerBound) && problem.lowerBound < 0))
     return Status::invalid(
         fmt::format("lowerBound: {} is not allowed; it must be finite and "
                     "negative",
                     problem.lowerBound));
-  if (!problem.rowSlots.empty() &&
-      problem.rowSlots.size() != size_t(problem.batch))
-    return Status::invalid(
-        fmt::format("rowSlots: {} entries are not allowed; there must be none "
-                    "or one for each of the {} rows",
-                    problem.rowSlots.size(), problem.batch));
-  if (problem.rowSlots.empty() && problem.batch > problem.slots)
-    return Status::invalid(
-        fmt::format("batch: {} is not allowed; without rowSlots it must be at "
-                    "most slots = {}",
-                    problem.batch, problem.slots));
-  const int64_t firstSlot = spec.nullSlot == NullSlot::NonPositive ? 1 : 0;
-  std::set<int64_t> used;
-  for (int64_t slot : problem.rowSlots)
-    if (slot >= firstSlot && slot < problem.slots && !used.insert(slot).second)
-      return Status::invalid(fmt::format(
-          "rowSlots: slot {} appears twice; live rows must be distinct", slot));
-
-  for (const DecodeProblem::ForcedFlush &forced : problem.forcedFlushes) {
-    if (!spec.hasForceFlush)
-      return Status::invalid("forcedFlushes: not allowed, since the spec has "
-                             "hasForceFlush = false; leave it empty");
-    if (Status status =
-            insideRange("forcedFlushes.step", forced.step, problem.steps);
-        !status)
+  for (Status status : {validateLowerBound(spec, problem.lowerBound),
+                        checkSlots(problem), checkEvents(problem)})
+    if (!status)
       return status;
-    if (Status status =
-            insideRange("forcedFlushes.row", forced.row, problem.batch);
-        !status)
-      return status;
-  }
-  for (const DecodeProblem::BadCursor &bad : problem.badCursors) {
-    if (Status status = insideRange("badCursors.row", bad.row, problem.batch);
-        !status)
-      return status;
-    if (bad.writePos >= 0 && bad.writePos < spec.ringDepth)
-      return Status::invalid(
-          fmt::format("badCursors.writePos: {} is a legal cursor; it must be "
-                      "outside 0 to {}",
-                      bad.writePos, spec.ringDepth - 1));
-  }
   if (problem.misaligned && spec.alignment != 0)
     return Status::invalid(
         fmt::format("misaligned: not allowed, since the spec promises "

@@ -1,13 +1,14 @@
 //===- DecodeCheckTensor.h - Tensors and errors of a check ------*- C++ -*-===//
 //
-// The two small tools of DecodeCheck.cpp: a tensor that lives on the device
-// and on the host, and the sum that one error of the report is made from.
+// The two small tools of the checks: a tensor that lives on the device and on
+// the host, and the sum that one error of the report is made from.
 //
 //===----------------------------------------------------------------------===//
 #ifndef REPLAYJIT_RUNTIME_DECODECHECKTENSOR_H
 #define REPLAYJIT_RUNTIME_DECODECHECKTENSOR_H
 
 #include "kernels/Decode/DecodeReference.h"
+#include "runtime/DecodeCheck.h"
 
 #include <algorithm>
 #include <cmath>
@@ -18,20 +19,38 @@
 #include <limits>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace replayjit {
 
-/// Quiet NaNs with a payload that no arithmetic invents. `output` differs from
-/// the rest, so that poison passed on by a kernel does not look unwritten.
-inline uint64_t poisonBits(DataType type, bool output) {
+/// What an output holds before a launch: a quiet NaN with a payload that no
+/// arithmetic invents, and another than that of Poison::NaN, so that poison
+/// passed on by a kernel does not look unwritten.
+inline uint64_t outputPoisonBits(DataType type) {
   switch (type) {
   case DataType::F32:
-    return output ? 0x7fc0f00d : 0x7fc0dead;
+    return 0x7fc0f00d;
   case DataType::BF16:
-    return output ? 0x7fed : 0x7fde;
+    return 0x7fed;
   case DataType::F16:
-    return output ? 0x7eed : 0x7ede;
+    return 0x7eed;
+  default:
+    return 0;
+  }
+}
+
+/// What memory holds that must not be read. No useful index, as an integer.
+inline uint64_t poisonBits(DataType type, Poison poison) {
+  const bool isNaN = poison == Poison::NaN;
+  const bool isInfinity = poison == Poison::Infinity;
+  switch (type) {
+  case DataType::F32:
+    return isNaN ? 0x7fc0dead : isInfinity ? 0x7f800000 : 0x7149f2ca; // 1e30
+  case DataType::BF16:
+    return isNaN ? 0x7fde : isInfinity ? 0x7f80 : 0x714a; // 1e30
+  case DataType::F16:
+    return isNaN ? 0x7ede : isInfinity ? 0x7c00 : 0x7bff; // 65504
   case DataType::I32:
     return 0x7badbad0;
   case DataType::I64:
@@ -48,7 +67,10 @@ struct TensorMirror {
   DataType type = DataType::F32;
   std::vector<int64_t> dims; ///< As in the operator contract.
   int64_t pitch = 0;
-  int64_t lead = 0; ///< Elements before the first row.
+  int64_t lead = 0;     ///< Elements before the first row.
+  int64_t firstRow = 0; ///< The number of the first row that is there.
+  bool present = true;  ///< Else no memory and address 0.
+  Poison poisoned = Poison::NaN;
   std::vector<char> host, seen;
   uint64_t device = 0; ///< Of the allocation.
   bool dirty = true;   ///< `host` is to be copied to the device.
@@ -60,27 +82,37 @@ struct TensorMirror {
       count *= dims[i];
     return count;
   }
-  uint64_t leadBytes() const { return lead * byteSize(type); }
-  uint64_t hostAddress() const {
-    return reinterpret_cast<uint64_t>(host.data()) + leadBytes();
+  /// What to add to the address of the allocation so that row 0 would be
+  /// there: negative, as a two's complement, where firstRow is not 0.
+  uint64_t shift() const {
+    return uint64_t((lead - firstRow * pitch) * byteSize(type));
   }
+  uint64_t hostAddress() const {
+    return present ? reinterpret_cast<uint64_t>(host.data()) + shift() : 0;
+  }
+  uint64_t deviceAddress() const { return present ? device + shift() : 0; }
   HostTensor view() const { return {type, hostAddress(), pitch}; }
 
-  void fill(bool output) {
-    uint64_t bits = poisonBits(type, output); // little-endian
+  /// Makes the memory that `dims` and `pitch` ask for, all of it poison.
+  void create() {
+    host.resize(present ? (lead + rows() * pitch) * byteSize(type) : 0);
+    seen.resize(host.size());
+    fill(poisonBits(type, poisoned));
+  }
+  void fill(uint64_t bits) { // little-endian
     size_t size = byteSize(type);
     for (size_t at = 0; at < host.size(); at += size)
       std::memcpy(&host[at], &bits, size);
     dirty = true;
   }
   void poison(int64_t row, int64_t first, int64_t count) {
-    uint64_t bits = poisonBits(type, false);
+    uint64_t bits = poisonBits(type, poisoned);
     for (int64_t i = first; i < first + count; ++i)
       std::memcpy(at(host, row, i), &bits, byteSize(type));
     dirty = true;
   }
   bool isOutputPoison(int64_t row, int64_t index) {
-    uint64_t bits = poisonBits(type, true);
+    uint64_t bits = outputPoisonBits(type);
     return std::memcmp(at(host, row, index), &bits, byteSize(type)) == 0;
   }
   /// Takes over what the device wrote where it may write.
@@ -89,12 +121,27 @@ struct TensorMirror {
                 count * byteSize(type));
   }
   char *at(std::vector<char> &bytes, int64_t row, int64_t index) {
-    return bytes.data() + (lead + row * pitch + index) * byteSize(type);
+    return bytes.data() +
+           (lead + (row - firstRow) * pitch + index) * byteSize(type);
+  }
+
+  /// The first element where the device held other bits than `host`, as row and
+  /// index; a place before the first row has a row below firstRow. The two must
+  /// differ.
+  std::pair<int64_t, int64_t> firstDifference() const {
+    auto found = std::mismatch(host.begin(), host.end(), seen.begin());
+    int64_t element = (found.first - host.begin()) / byteSize(type) - lead;
+    if (element < 0)
+      return {firstRow - 1, 0};
+    return {firstRow + element / pitch, element % pitch};
+  }
+  bool isPadding(int64_t row, int64_t index) const {
+    return row < firstRow || index >= inner();
   }
 
   /// "d_ring[3, 0, 7, 12]", or what padding it is.
   std::string place(int64_t row, int64_t index) const {
-    if (row < 0 || index >= inner())
+    if (isPadding(row, index))
       return fmt::format("the padding of {} row {}", name, row);
     std::vector<int64_t> position(dims.size());
     for (size_t i = dims.size() - 1; i > 0; --i) {
@@ -113,6 +160,13 @@ struct ErrorSum {
   int64_t count = 0;
   std::string worstAt;
   std::string firstBeyond; ///< The first element beyond the limit.
+
+  /// Takes over a limit and nothing else.
+  static ErrorSum within(double limit) {
+    ErrorSum result;
+    result.limit = limit;
+    return result;
+  }
 
   /// Compares `expected` with row `row` of `x` from element `first` on.
   void add(const TensorMirror &x, int64_t row, int64_t first,

@@ -7,6 +7,7 @@
 
 #include "runtime/DecodeCheck.h"
 #include "FakeDecodeDevice.h"
+#include "FakeDecodeKernel.h"
 #include "kernels/Decode/DecodeReference.h"
 #include "runtime/DecodeSuite.h"
 

@@ -1,0 +1,391 @@
+//===- MaterializeCheck.cpp - A materialize kernel against fp64 -----------===//
+
+#include "runtime/MaterializeCheck.h"
+
+#include "runtime/DecodeCheckSession.h"
+
+#include <algorithm>
+#include <deque>
+#include <fmt/format.h>
+#include <map>
+#include <set>
+
+namespace replayjit {
+
+//===----------------------------------------------------------------------===//
+// What is legal
+//===----------------------------------------------------------------------===//
+
+Status validateProblem(const MaterializeProblem &problem) {
+  const DecodeSpec &spec = problem.spec;
+  if (Status status = validate(spec, chooseTuning(spec, 0, Target{}), Target{});
+      !status)
+    return status;
+  if (spec.family != Family::Materialize)
+    return Status::invalid("family: it must be materialize here; checkDecode "
+                           "serves the others");
+  if (Status status = validateLowerBound(spec, problem.lowerBound); !status)
+    return status;
+  for (auto [field, value, low] :
+       {std::tuple{"numLayers", problem.numLayers, 0},
+        {"slots", problem.slots, 0},
+        {"ringSlots", problem.ringSlots, 0},
+        {"firstSlot", problem.firstSlot, 0},
+        {"slotPadding", problem.slotPadding, 0},
+        {"indexStride", problem.indexStride, 1}})
+    if (value < low)
+      return Status::invalid(fmt::format(
+          "{}: {} is not allowed; it must be {} or more", field, value, low));
+  if (problem.misaligned && spec.alignment != 0)
+    return Status::invalid(
+        fmt::format("misaligned: not allowed, since the spec promises "
+                    "alignment = {}; it must be 0",
+                    spec.alignment));
+  std::map<int64_t, const MaterializeProblem::Row *> written;
+  for (const MaterializeProblem::Row &row : problem.rows) {
+    if (row.masked && !spec.hasMask)
+      return Status::invalid("rows.masked: not allowed, since the spec has "
+                             "hasMask = false");
+    if (!row.masked && row.dst >= 0 && !written.emplace(row.dst, &row).second)
+      return Status::invalid(fmt::format(
+          "rows.dst: slot {} appears twice; dst must be distinct", row.dst));
+  }
+  for (const MaterializeProblem::Row &row : problem.rows) {
+    auto writer = written.find(row.src);
+    if (writer != written.end() && writer->second != &row)
+      return Status::invalid(fmt::format(
+          "rows.src: slot {} is the dst of another row; they must be distinct",
+          row.src));
+  }
+  return Status::ok();
+}
+
+//===----------------------------------------------------------------------===//
+// The launch
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+class MaterializeSession {
+public:
+  MaterializeSession(Device &device, const MaterializeProblem &problem);
+  ~MaterializeSession() {
+    for (TensorMirror *mirror : all())
+      if (mirror->device)
+        (void)device.free(mirror->device); // nothing to be done about it
+  }
+
+  Result<CheckReport> run(LoadedKernel &kernel, const LaunchConfig &launch);
+
+private:
+  struct Layer {
+    TensorMirror state, dRing, kRing, gRing;
+
+    ReplayLayer place(bool onDevice) const;
+  };
+
+  std::vector<TensorMirror *> all();
+  MaterializeArgs arguments(bool onDevice);
+  void writeRows();
+  void fillPools();
+  void writeTable();
+  Status launch(LoadedKernel &kernel, const LaunchConfig &config);
+  void compare();
+  void checkIntact();
+  void problemFound(bool &flag, std::string sentence);
+
+  Device &device;
+  const MaterializeProblem &problem;
+  const DecodeSpec &spec;
+  RandomInputs random;
+  std::deque<Layer> layers;
+  TensorMirror table; ///< The ReplayLayers.
+  TensorMirror srcIndices, dstIndices, ringIndices;
+  TensorMirror writePos, ringBase, mask, errorWord;
+  std::vector<MaterializeRow> rows;
+  /// S of each layer, live row and value head, taken before the launch.
+  std::vector<std::vector<double>> truth;
+  ErrorSum sum;
+  ExpectedErrors errors;
+  CheckReport report;
+};
+
+} // namespace
+
+ReplayLayer MaterializeSession::Layer::place(bool onDevice) const {
+  auto address = [&](const TensorMirror &mirror) {
+    return onDevice ? mirror.deviceAddress() : mirror.hostAddress();
+  };
+  return {address(state), address(dRing), address(kRing), address(gRing),
+          state.pitch,    dRing.pitch,    kRing.pitch,    gRing.pitch};
+}
+
+MaterializeSession::MaterializeSession(Device &device,
+                                       const MaterializeProblem &problem)
+    : device(device), problem(problem), spec(problem.spec),
+      random(spec, problem.lowerBound, /*mixedGates=*/false, problem.seed) {
+  const int H = spec.numKeyHeads, HV = spec.numValueHeads;
+  const int K = spec.headDimK, V = spec.headDimV, L = spec.ringDepth;
+  const int64_t B = int64_t(problem.rows.size());
+  const MirrorLayout layout{spec, problem.poison, problem.misaligned};
+  for (int layer = 0; layer < problem.numLayers; ++layer) {
+    // Pitches differ from layer to layer, and from pool to pool.
+    auto pool = [&](const char *name, DataType type, std::vector<int64_t> dims,
+                    int more) {
+      TensorMirror result = layout.padded(
+          name, type, std::move(dims), problem.slotPadding + 8 * layer + more);
+      result.firstRow = problem.firstSlot;
+      return result;
+    };
+    std::vector<int64_t> gates = {problem.ringSlotCount(), HV, L};
+    if (spec.isKda)
+      gates.push_back(K);
+    layers.push_back(
+        {pool("state", spec.stateType, {problem.slots, HV, V, K}, 0),
+         pool("d_ring", spec.ringType, {problem.ringSlotCount(), HV, L, V}, 8),
+         pool("k_ring", spec.ringType, {problem.ringSlotCount(), H, L, K}, 16),
+         pool("g_ring", DataType::F32, gates, 24)});
+  }
+  auto perRow = [&](const char *name, DataType type, int64_t stride,
+                    bool present) {
+    TensorMirror result = layout.dense(name, type, {B});
+    result.pitch = stride;
+    result.present = present;
+    return result;
+  };
+  const int stride = problem.indexStride;
+  srcIndices = perRow("src_indices", spec.indexType, stride, true);
+  dstIndices = perRow("dst_indices", spec.indexType, stride + 1, true);
+  ringIndices =
+      perRow("ring_indices", spec.indexType, stride + 2, spec.hasRingIndices);
+  writePos = perRow("write_pos", DataType::I32, 1, true);
+  ringBase = perRow("ring_base", DataType::I32, 1, spec.isCircular);
+  mask = perRow("mask", DataType::I32, 1, spec.hasMask);
+  table = layout.dense("layers", DataType::I64,
+                       {problem.numLayers, sizeof(ReplayLayer) / 8});
+  errorWord = layout.errorWord(problem.hasErrorWord);
+  for (TensorMirror *mirror : all())
+    mirror->create();
+  errorWord.fill(0);
+  const Tolerances bounds = tolerancesFor(spec, problem.tuning);
+  sum.limit = bounds.worstFactor * bounds.state;
+}
+
+std::vector<TensorMirror *> MaterializeSession::all() {
+  std::vector<TensorMirror *> result = {&table,       &srcIndices, &dstIndices,
+                                        &ringIndices, &writePos,   &ringBase,
+                                        &mask,        &errorWord};
+  for (Layer &layer : layers)
+    for (TensorMirror *mirror :
+         {&layer.state, &layer.dRing, &layer.kRing, &layer.gRing})
+      result.push_back(mirror);
+  return result;
+}
+
+MaterializeArgs MaterializeSession::arguments(bool onDevice) {
+  auto address = [&](const TensorMirror &mirror) {
+    return onDevice ? mirror.deviceAddress() : mirror.hostAddress();
+  };
+  MaterializeArgs args;
+  args.layers = address(table);
+  args.srcIndices = address(srcIndices);
+  args.dstIndices = address(dstIndices);
+  args.ringIndices = address(ringIndices);
+  args.writePos = address(writePos);
+  args.ringBase = address(ringBase);
+  args.mask = address(mask);
+  args.errorWord = address(errorWord);
+  args.srcIndexStride = srcIndices.pitch;
+  args.dstIndexStride = dstIndices.pitch;
+  args.ringIndexStride = ringIndices.pitch;
+  args.batch = int32_t(problem.rows.size());
+  args.numLayers = problem.numLayers;
+  args.slots = problem.firstSlot + problem.slots;
+  if (spec.hasRingIndices)
+    args.ringSlots = problem.firstSlot + problem.ringSlotCount();
+  return args;
+}
+
+void MaterializeSession::writeRows() {
+  auto set = [](const TensorMirror &mirror, int row, int64_t value) {
+    if (mirror.present)
+      mirror.view().set(row, 0, double(value));
+  };
+  for (int i = 0; i < int(problem.rows.size()); ++i) {
+    const MaterializeProblem::Row &row = problem.rows[i];
+    set(srcIndices, i, problem.slotNumber(row.src));
+    set(dstIndices, i, problem.slotNumber(row.dst));
+    set(ringIndices, i, problem.slotNumber(row.ringSlot));
+    set(writePos, i, row.writePos);
+    set(ringBase, i, row.base);
+    set(mask, i, row.masked ? 0 : i % 2 ? -1 : 1);
+  }
+  const MaterializeArgs args = arguments(/*onDevice=*/false);
+  for (int i = 0; i < args.batch; ++i) {
+    rows.push_back(readRow(spec, args, i));
+    for (int layer = 0; layer < args.numLayers; ++layer)
+      errors.add(rows[i].error, i, layer, rows[i].badValue);
+  }
+}
+
+/// Checkpoints and rings of the sources, and what they come to.
+void MaterializeSession::fillPools() {
+  for (const Layer &layer : layers) {
+    const ReplayTensors pools(spec, layer.place(/*onDevice=*/false));
+    std::set<int64_t> filled, filledRings;
+    for (const MaterializeRow &row : rows) {
+      if (!row.isLive)
+        continue;
+      if (filled.insert(row.src).second)
+        random.fillState(pools.state, row.src);
+      if (filledRings.insert(row.ringSlot).second)
+        random.fillRing(pools, row.ringSlot, row.cursor);
+    }
+    for (const MaterializeRow &row : rows)
+      for (int hv = 0; hv < spec.numValueHeads && row.isLive; ++hv)
+        truth.push_back(
+            materialize(spec, pools, row.src, row.ringSlot, hv, row.cursor));
+  }
+}
+
+/// Device addresses; the table is not read on the host.
+void MaterializeSession::writeTable() {
+  for (size_t i = 0; i < layers.size(); ++i) {
+    const ReplayLayer place = layers[i].place(/*onDevice=*/true);
+    std::memcpy(table.at(table.host, int64_t(i), 0), &place, sizeof(place));
+  }
+}
+
+Status MaterializeSession::launch(LoadedKernel &kernel,
+                                  const LaunchConfig &config) {
+  for (TensorMirror *mirror : all()) {
+    if (!mirror->present)
+      continue;
+    Result<uint64_t> memory =
+        device.allocate(mirror->host.size(), mirror->name);
+    if (!memory)
+      return memory.status();
+    mirror->device = *memory;
+  }
+  writeTable();
+  const MaterializeArgs args = arguments(/*onDevice=*/true);
+  if (Status status = validateArgs(spec, args); !status)
+    return status;
+  for (TensorMirror *mirror : all())
+    if (!mirror->host.empty())
+      if (Status status = device.copyToDevice(
+              mirror->device, mirror->host.data(), mirror->host.size());
+          !status)
+        return status;
+  const uint32_t blocks =
+      uint32_t(args.batch) * args.numLayers * config.blocksPerRow;
+  if (Status status = device.launch(kernel, blocks, &args, sizeof(args));
+      !status)
+    return status;
+  if (Status status = device.synchronize(); !status)
+    return status;
+  for (TensorMirror *mirror : all())
+    if (!mirror->seen.empty())
+      if (Status status = device.copyFromDevice(
+              mirror->seen.data(), mirror->device, mirror->seen.size());
+          !status)
+        return status;
+  return Status::ok();
+}
+
+void MaterializeSession::problemFound(bool &flag, std::string sentence) {
+  flag = false;
+  if (report.firstProblem.empty())
+    report.firstProblem = std::move(sentence);
+}
+
+void MaterializeSession::compare() {
+  size_t next = 0;
+  for (size_t index = 0; index < layers.size(); ++index) {
+    TensorMirror &state = layers[index].state;
+    for (const MaterializeRow &row : rows) {
+      if (!row.isLive)
+        continue;
+      ++report.liveRowSteps;
+      ++report.flushes;
+      state.accept(row.dst, 0, state.inner());
+      for (int hv = 0; hv < spec.numValueHeads; ++hv) {
+        const std::vector<double> &S = truth[next++];
+        const int64_t first = int64_t(hv) * int64_t(S.size());
+        sum.addValues(
+            [&](int64_t i) { return state.view().get(row.dst, first + i); }, S,
+            [&](int64_t i) {
+              return fmt::format("{} of layer {}",
+                                 state.place(row.dst, first + i), index);
+            });
+      }
+    }
+  }
+  report.stateError = sum.error();
+  report.stateWorst = sum.worst;
+  report.stateWorstAt = sum.worstAt;
+  if (!sum.firstBeyond.empty())
+    report.firstProblem = "wrong value: " + sum.firstBeyond;
+}
+
+void MaterializeSession::checkIntact() {
+  if (errorWord.present)
+    if (std::string wrong = errors.check(errorWord); !wrong.empty())
+      problemFound(report.errorWordRight, wrong);
+  errorWord.host = errorWord.seen;
+  auto check = [&](TensorMirror &mirror, const std::string &where, bool &flag,
+                   bool &ofUnused, auto isUsed) {
+    if (mirror.host == mirror.seen)
+      return;
+    auto [row, index] = mirror.firstDifference();
+    bool *broken = &flag;
+    if (mirror.isPadding(row, index))
+      broken = &report.unreadRowsUntouched;
+    else if (!isUsed(row))
+      broken = &ofUnused;
+    problemFound(*broken,
+                 fmt::format("{}{} was changed, where it must not be written",
+                             mirror.place(row, index), where));
+  };
+  auto always = [](int64_t) { return true; };
+  for (TensorMirror *mirror : {&table, &srcIndices, &dstIndices, &ringIndices,
+                               &writePos, &ringBase, &mask})
+    check(*mirror, "", report.inputsIntact, report.inputsIntact, always);
+  std::set<int64_t> slots, ringSlots;
+  for (const MaterializeRow &row : rows)
+    if (row.isLive) {
+      slots.insert({row.src, row.dst});
+      ringSlots.insert(row.ringSlot);
+    }
+  for (size_t i = 0; i < layers.size(); ++i) {
+    const std::string where = fmt::format(" of layer {}", i);
+    check(layers[i].state, where, report.checkpointsIntact,
+          report.unusedSlotsIntact,
+          [&](int64_t slot) { return slots.contains(slot); });
+    for (TensorMirror *ring :
+         {&layers[i].dRing, &layers[i].kRing, &layers[i].gRing})
+      check(*ring, where, report.unreadRowsUntouched, report.unusedSlotsIntact,
+            [&](int64_t slot) { return ringSlots.contains(slot); });
+  }
+}
+
+Result<CheckReport> MaterializeSession::run(LoadedKernel &kernel,
+                                            const LaunchConfig &config) {
+  writeRows();
+  fillPools();
+  if (Status status = launch(kernel, config); !status)
+    return status;
+  compare();
+  checkIntact();
+  return report;
+}
+
+Result<CheckReport> checkMaterialize(Device &device, LoadedKernel &kernel,
+                                     const LaunchConfig &launch,
+                                     const MaterializeProblem &problem) {
+  if (Status status = validateProblem(problem); !status)
+    return status;
+  return MaterializeSession(device, problem).run(kernel, launch);
+}
+
+} // namespace replayjit
