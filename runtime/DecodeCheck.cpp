@@ -184,7 +184,9 @@ void DecodeSession::compareAppended(int step, Row &row,
 /// Whatever a row wrote that shares its slot.
 void DecodeSession::acceptSharedRow(int index, const Row &row) {
   out.accept(index, 0, out.inner());
-  state.accept(row.now.slot, 0, state.inner());
+  state.accept(row.now.dstSlot, 0, state.inner());
+  if (row.now.trackSlot >= 0)
+    state.accept(row.now.trackSlot, 0, state.inner());
   if (spec.family == Family::Replay)
     for (int place = 0; place < L; ++place)
       acceptRing(row.now.ringSlot, place);

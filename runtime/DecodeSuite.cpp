@@ -1,6 +1,6 @@
 //===- DecodeSuite.cpp - Lists of decode kernels to check -----------------===//
 
-#include "runtime/DecodeSuite.h"
+#include "runtime/DecodeSuiteCases.h"
 
 #include <fmt/format.h>
 
@@ -10,61 +10,6 @@
 #include <string_view>
 
 namespace replayjit {
-
-using enum DataType;
-using enum FlushPrecision;
-
-using P = DecodeProblem;
-
-/// What a case changes in the base problem, and its tuning, where that is not
-/// the one chosen for it.
-struct Variation {
-  const char *name;
-  void (*change)(P &);
-  DecodeTuning tuning = {0, 0, 0, 0};
-};
-
-/// Small, and with all that a batch can contain: rows at different ring phases,
-/// a null slot, forced flushes (two in a row, the first and the last step),
-/// space between rows and slots.
-static DecodeProblem baseProblem(Readout readout) {
-  DecodeProblem problem;
-  problem.spec.numKeyHeads = 2;
-  problem.spec.numValueHeads = 4;
-  problem.spec.headDimK = problem.spec.headDimV = 64;
-  problem.spec.ringDepth = 8;
-  problem.spec.readout = readout;
-  problem.slots = 7;
-  problem.rowSlots = {5, -1, 2, 0};
-  problem.forcedFlushes = {{0, 2}, {3, 0}, {4, 0}, {17, 3}, {39, 0}};
-  problem.staggered = true;
-  problem.rowPadding = problem.slotPadding = 8;
-  return problem;
-}
-
-static void setTypes(DecodeSpec &spec, DataType act, DataType out,
-                     DataType state, DataType ring) {
-  spec.actType = spec.gateType = act;
-  spec.outType = out;
-  spec.stateType = state;
-  spec.ringType = ring;
-}
-
-static void setSizes(DecodeSpec &spec, int heads, int valueHeads, int k, int v,
-                     int depth) {
-  spec.numKeyHeads = heads;
-  spec.numValueHeads = valueHeads;
-  spec.headDimK = k;
-  spec.headDimV = v;
-  spec.ringDepth = depth;
-}
-
-static void setUnaligned(P &p) {
-  p.spec.alignment = 0;
-  p.misaligned = true;
-  p.rowPadding = 3;
-  p.slotPadding = 5;
-}
 
 /// For both readouts.
 static constexpr Variation variations[] = {
@@ -227,16 +172,6 @@ static constexpr Variation rebuildTiles[] = {
     {"tiles-16-16-w4", [](P &) {}, {16, 16, 4, 4}},
 };
 
-static void setKda(DecodeSpec &spec, Gate gate = Gate::Softplus) {
-  spec.isKda = true;
-  spec.gate = gate;
-}
-
-static void setBounded(P &p, float lowerBound = -5) {
-  setKda(p.spec, Gate::LowerBound);
-  p.lowerBound = lowerBound;
-}
-
 /// On a problem of fewer heads and steps than those above: K times the gates.
 static constexpr Variation kdaVariations[] = {
     {"base", [](P &) {}},
@@ -273,6 +208,26 @@ static constexpr Variation kdaVariations[] = {
      }},
     {"k100-v60-r3", [](P &p) { setSizes(p.spec, 1, 3, 100, 60, 4); }},
     {"k128-v128", [](P &p) { setSizes(p.spec, 1, 1, 128, 128, 16); }},
+    // Beyond the gates of K lies 1e30, in a row of memory and between rows.
+    {"k60-v32-large",
+     [](P &p) {
+       setSizes(p.spec, 2, 6, 60, 32, 4);
+       p.poison = Poison::Large;
+     }},
+    {"k100-v32-large",
+     [](P &p) {
+       setSizes(p.spec, 1, 1, 100, 32, 4);
+       p.poison = Poison::Large;
+       p.rowPadding = 28;
+       p.slotPadding = 28;
+     }},
+    {"k16-v16-h96-bounded",
+     [](P &p) {
+       setSizes(p.spec, 96, 96, 16, 16, 2);
+       setBounded(p);
+       p.steps = 4;
+       p.forcedFlushes = {{1, 2}};
+     }},
     // Types: activations, output, state, ring.
     {"fp32", [](P &p) { setTypes(p.spec, F32, F32, F32, F32); }},
     {"fp16", [](P &p) { setTypes(p.spec, F16, F16, F16, F16); }},
@@ -359,21 +314,71 @@ static constexpr Variation kdaVariations[] = {
      {64, 32, 4, 4, Tf32x3}},
 };
 
+static constexpr Variation kdaRebuildVariations[] = {
+    {"base", [](P &) {}},
+    {"bounded", [](P &p) { setBounded(p); }},
+    {"l1", [](P &p) { p.spec.ringDepth = 1; }},
+    {"l3-h2-hv6-bounded",
+     [](P &p) {
+       setSizes(p.spec, 2, 6, 32, 32, 3);
+       setBounded(p);
+     }},
+    {"h1-hv1", [](P &p) { setSizes(p.spec, 1, 1, 64, 32, 4); }},
+    {"k96-v80-r3", [](P &p) { setSizes(p.spec, 1, 3, 96, 80, 4); }},
+    {"k60-v100-bounded",
+     [](P &p) {
+       setSizes(p.spec, 1, 2, 60, 100, 8);
+       setBounded(p);
+       p.poison = Poison::Large;
+     }},
+    {"fp32", [](P &p) { setTypes(p.spec, F32, F32, F32, F32); }},
+    {"bf16", [](P &p) { setTypes(p.spec, BF16, BF16, BF16, BF16); }},
+    {"fp16-bounded",
+     [](P &p) {
+       setTypes(p.spec, F16, F16, F16, F16);
+       setBounded(p);
+     }},
+    {"ring-bf16", [](P &p) { setTypes(p.spec, BF16, BF16, F32, BF16); }},
+    {"mixed-gates",
+     [](P &p) {
+       setTypes(p.spec, F32, F32, F32, F32);
+       p.mixedGates = true;
+     }},
+    {"unaligned",
+     [](P &p) {
+       setSizes(p.spec, 1, 2, 60, 60, 8);
+       setUnaligned(p);
+     }},
+    {"padding-rows",
+     [](P &p) {
+       p.batch = 7;
+       p.rowSlots = {5, -1, 7, 2, -2147483647, 1, 3};
+       p.badCursors = {{5, 8}, {6, -1}};
+     }},
+};
+
 static std::string_view prefixOf(Readout readout) {
   return readout == Readout::OutputOnly ? "outonly-" : "rebuild-";
 }
 
+void addCase(std::vector<DecodeCase> &cases, std::string name,
+             DecodeProblem problem, const Variation &variation,
+             const Target &target) {
+  DecodeCase added;
+  added.name = std::move(name);
+  problem.poison = Poison(cases.size() % 3);
+  variation.change(problem);
+  problem.tuning = chooseTuning(problem.spec, problem.batch, target);
+  if (variation.tuning.blockV)
+    problem.tuning = variation.tuning;
+  added.problem = std::move(problem);
+  cases.push_back(std::move(added));
+}
+
 static void addEmulation(std::vector<DecodeCase> &cases, const Target &target) {
   auto add = [&](Readout readout, const Variation &variation) {
-    DecodeCase added;
-    added.name = fmt::format("{}{}", prefixOf(readout), variation.name);
-    added.problem = baseProblem(readout);
-    variation.change(added.problem);
-    added.problem.tuning =
-        chooseTuning(added.problem.spec, added.problem.batch, target);
-    if (variation.tuning.blockV)
-      added.problem.tuning = variation.tuning;
-    cases.push_back(std::move(added));
+    addCase(cases, fmt::format("{}{}", prefixOf(readout), variation.name),
+            baseProblem(readout), variation, target);
   };
   for (Readout readout : {Readout::OutputOnly, Readout::Rebuild})
     for (const Variation &variation : variations)
@@ -385,21 +390,22 @@ static void addEmulation(std::vector<DecodeCase> &cases, const Target &target) {
 }
 
 static void addKda(std::vector<DecodeCase> &cases, const Target &target) {
-  for (const Variation &variation : kdaVariations) {
-    DecodeCase added;
-    DecodeProblem &problem = added.problem;
-    added.name = fmt::format("kda-{}", variation.name);
-    problem = baseProblem(Readout::OutputOnly);
+  auto add = [&](Readout readout, const Variation &variation) {
+    DecodeProblem problem = baseProblem(readout);
     problem.steps = 24;
     problem.forcedFlushes = {{0, 2}, {3, 0}, {4, 0}, {17, 3}, {23, 0}};
     setSizes(problem.spec, 1, 2, 64, 64, 8);
     setKda(problem.spec);
-    variation.change(problem);
-    problem.tuning = chooseTuning(problem.spec, problem.batch, target);
-    if (variation.tuning.blockV)
-      problem.tuning = variation.tuning;
-    cases.push_back(std::move(added));
-  }
+    addCase(cases,
+            fmt::format("kda-{}{}",
+                        readout == Readout::Rebuild ? "rebuild-" : "",
+                        variation.name),
+            problem, variation, target);
+  };
+  for (const Variation &variation : kdaVariations)
+    add(Readout::OutputOnly, variation);
+  for (const Variation &variation : kdaRebuildVariations)
+    add(Readout::Rebuild, variation);
 }
 
 /// The reference takes seconds a step where rows are many, but then each step
@@ -457,8 +463,11 @@ static void addKdaReal(std::vector<DecodeCase> &cases, const Target &target) {
   };
   for (const Shape &shape : {Shape{32, Gate::Softplus, ""},
                              {32, Gate::LowerBound, "-bounded"},
-                             {12, Gate::LowerBound, "-bounded"}})
+                             {12, Gate::LowerBound, "-bounded"},
+                             {96, Gate::LowerBound, "-bounded"}})
     for (int batch : {1, 4, 16, 64}) {
+      if (shape.heads == 96 && batch > 4)
+        continue; // minutes in the reference
       DecodeCase added;
       DecodeProblem &problem = added.problem;
       setSizes(problem.spec, shape.heads, shape.heads, 128, 128, 16);
@@ -504,12 +513,33 @@ Result<std::vector<DecodeCase>> decodeSuite(const std::string &suite,
     addKda(cases, target);
   if (suite == "kda-real" || suite == "real" || suite == "gpu")
     addKdaReal(cases, target);
+  struct List {
+    const char *name;
+    void (*add)(std::vector<DecodeCase> &, const Target &);
+  };
+  for (const List &list : {List{"packed", addPacked},
+                           {"formats", addFormats},
+                           {"indices", addIndices},
+                           {"materialize", addMaterialize},
+                           {"long", addLong}})
+    if (suite == list.name || suite == "emulation" || suite == "gpu")
+      list.add(cases, target);
   if (cases.empty())
     return Status::invalid(
         fmt::format("suite: '{}' is unknown; allowed are small, emulation, "
-                    "real, gpu, kda, kda-real",
+                    "real, gpu, kda, kda-real, packed, formats, indices, "
+                    "materialize, long",
                     suite));
   return cases;
+}
+
+Result<CheckReport> checkCase(Device &device, LoadedKernel &kernel,
+                              const LaunchConfig &launch,
+                              const DecodeCase &entry,
+                              const ProgressFn &progress) {
+  if (entry.materialize)
+    return checkMaterialize(device, kernel, launch, *entry.materialize);
+  return checkDecode(device, kernel, launch, entry.problem, progress);
 }
 
 } // namespace replayjit

@@ -16,6 +16,20 @@ namespace replayjit {
 // What is legal
 //===----------------------------------------------------------------------===//
 
+/// False for rows that are skipped or bad, whatever the null slot is.
+static bool mayBeLive(const MaterializeProblem &problem,
+                      const MaterializeProblem::Row &row) {
+  const DecodeSpec &spec = problem.spec;
+  auto isIn = [](int64_t value, int64_t size) {
+    return value >= 0 && value < size;
+  };
+  return !row.masked && isIn(row.src, problem.slots) &&
+         isIn(row.dst, problem.slots) && isIn(row.writePos, spec.ringDepth) &&
+         (!spec.hasRingIndices ||
+          isIn(row.ringSlot, problem.ringSlotCount())) &&
+         (!spec.isCircular || isIn(row.base, spec.ringDepth));
+}
+
 Status validateProblem(const MaterializeProblem &problem) {
   const DecodeSpec &spec = problem.spec;
   if (Status status = validate(spec, chooseTuning(spec, 0, Target{}), Target{});
@@ -42,17 +56,26 @@ Status validateProblem(const MaterializeProblem &problem) {
                     "alignment = {}; it must be 0",
                     spec.alignment));
   std::map<int64_t, const MaterializeProblem::Row *> written;
+  std::map<int64_t, RingCursor> cursors; // a ring is filled once
   for (const MaterializeProblem::Row &row : problem.rows) {
     if (row.masked && !spec.hasMask)
       return Status::invalid("rows.masked: not allowed, since the spec has "
                              "hasMask = false");
-    if (!row.masked && row.dst >= 0 && !written.emplace(row.dst, &row).second)
+    if (!mayBeLive(problem, row))
+      continue;
+    if (!written.emplace(row.dst, &row).second)
       return Status::invalid(fmt::format(
           "rows.dst: slot {} appears twice; dst must be distinct", row.dst));
+    const RingCursor cursor{row.writePos, spec.isCircular ? row.base : 0};
+    const int64_t ring = spec.hasRingIndices ? row.ringSlot : row.src;
+    if (cursors.emplace(ring, cursor).first->second != cursor)
+      return Status::invalid(fmt::format(
+          "rows.writePos: the ring of slot {} has two cursors", ring));
   }
   for (const MaterializeProblem::Row &row : problem.rows) {
     auto writer = written.find(row.src);
-    if (writer != written.end() && writer->second != &row)
+    if (mayBeLive(problem, row) && writer != written.end() &&
+        writer->second != &row)
       return Status::invalid(fmt::format(
           "rows.src: slot {} is the dst of another row; they must be distinct",
           row.src));

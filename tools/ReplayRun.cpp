@@ -77,6 +77,8 @@ static std::string flagsOf(const CheckReport &report) {
   add(report.unreadRowsUntouched, "other-rows");
   add(report.checkpointsIntact, "checkpoints");
   add(report.inputsIntact, "inputs");
+  add(report.errorWordRight, "error-word");
+  add(report.errorsSteady, "growing");
   return broken.empty() ? "ok" : broken;
 }
 
@@ -135,7 +137,7 @@ Row Runner::run(const DecodeCase &entry, int nameWidth,
   if (!loaded)
     return failed(loaded.status());
   Result<CheckReport> report =
-      checkDecode(device, **loaded, kernel->launch, entry.problem, progress);
+      checkCase(device, **loaded, kernel->launch, entry, progress);
   if (!report)
     return failed(report.status());
   row.passed = withinTolerance(*report, spec, tuning, &row.note);
@@ -143,7 +145,7 @@ Row Runner::run(const DecodeCase &entry, int nameWidth,
   std::string time = "-";
   // A kernel that computes wrongly is not timed.
   if (row.passed && !device.isEmulation() && !options.noTiming &&
-      entry.problem.batch > 0) {
+      entry.problem.batch > 0 && !entry.materialize) {
     Result<LaunchTime> timed =
         timeLaunch(device, **loaded, kernel->launch, spec, entry.problem.batch);
     if (timed)

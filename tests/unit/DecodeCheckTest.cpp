@@ -145,17 +145,19 @@ TEST_CASE("a right kernel passes in all shapes and types", "[check]") {
       }
 }
 
-TEST_CASE("a right kernel passes the KDA suite", "[check]") {
-  Result<std::vector<DecodeCase>> cases = decodeSuite("kda", Target{});
-  REQUIRE(cases);
-  for (const DecodeCase &entry : *cases) {
-    INFO(entry.name);
-    CHECK(verdict(entry.problem, Bug::None) == "");
+TEST_CASE("a right kernel passes the suites", "[check]") {
+  for (const char *suite : {"kda", "packed", "formats", "indices", "long"}) {
+    Result<std::vector<DecodeCase>> cases = decodeSuite(suite, Target{});
+    REQUIRE(cases);
+    for (const DecodeCase &entry : *cases) {
+      INFO(entry.name);
+      CHECK(verdict(entry.problem, Bug::None) == "");
+    }
   }
 }
 
 TEST_CASE("every case of every suite is legal", "[check]") {
-  for (const char *suite : {"small", "emulation", "real", "kda", "kda-real"})
+  for (const char *suite : {"small", "emulation", "real", "gpu", "kda-real"})
     for (const char *chip : {"sm_80", "sm_90a"}) {
       const Target target = *Target::parse(chip);
       Result<std::vector<DecodeCase>> cases = decodeSuite(suite, target);
@@ -166,7 +168,10 @@ TEST_CASE("every case of every suite is legal", "[check]") {
         CHECK(names.insert(entry.name).second);
         const DecodeProblem &problem = entry.problem;
         CHECK(validate(problem.spec, problem.tuning, target).message == "");
-        CHECK(validateProblem(problem).message == "");
+        if (entry.materialize)
+          CHECK(validateProblem(*entry.materialize).message == "");
+        else
+          CHECK(validateProblem(problem).message == "");
       }
     }
 }
@@ -258,6 +263,8 @@ TEST_CASE("a wrong kernel is rejected", "[check]") {
       {Bug::RoundsState, "value: state["},
       {Bug::RoundsDotOperands, "Error"},
       {Bug::OneWrongElement, "value: out[0, 0, 1]"},
+      {Bug::KeepsErrors, "errorWordRight"},
+      {Bug::ErrorOfNextLayer, "errorWordRight"},
   };
   for (const auto &[bug, topic] : bugs) {
     DecodeProblem problem = makeProblem();
@@ -452,6 +459,45 @@ TEST_CASE("illegal problems are refused", "[check]") {
       },
       "badCursors.writePos: 4 is a legal cursor; it must be outside 0 to "
       "4");
+  refuses([](P &p) { p.rowRingSlots = {0, 1, 2, 3, 4, 5}; },
+          "rowRingSlots: not allowed, since the spec has hasRingIndices = "
+          "false; leave it empty");
+  refuses(
+      [](P &p) {
+        p.spec.hasRingIndices = true;
+        p.rowRingSlots = {0, 1, 2, 3, 4, 0};
+      },
+      "rowRingSlots: slot 0 appears twice; live rows must be distinct");
+  refuses(
+      [](P &p) {
+        p.spec.hasDstIndices = true;
+        p.rowDstSlots = {5, 0, 6, 3, 4, 0};
+      },
+      "rowDstSlots: slot 6 appears twice; live rows must be distinct");
+  refuses(
+      [](P &p) {
+        p.tracks = {{0, 0, 3}};
+      },
+      "tracks: not allowed, since the spec has hasTrackIndices = false; "
+      "leave it empty");
+  refuses(
+      [](P &p) {
+        p.spec.hasTrackIndices = true;
+        p.tracks = {{0, 0, 6}};
+      },
+      "tracks.slot: 6 is a row's slot; it must be one of its own");
+  refuses(
+      [](P &p) {
+        p.badBases = {{0, 9}};
+      },
+      "badBases: not allowed, since the spec has isCircular = false; leave "
+      "it empty");
+  refuses([](P &p) { p.firstSlot = INT32_MAX; },
+          "firstSlot: 2147483647 is not allowed; with the slots it must be at "
+          "most 2147483647");
+  refuses([](P &p) { p.spec.family = Family::Materialize; },
+          "family: materialize is not allowed here; checkMaterialize serves "
+          "it");
   refuses([](P &p) { p.misaligned = true; },
           "misaligned: not allowed, since the spec promises alignment = 16; it "
           "must be 0");
