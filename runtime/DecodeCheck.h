@@ -8,7 +8,7 @@
 #ifndef REPLAYJIT_RUNTIME_DECODECHECK_H
 #define REPLAYJIT_RUNTIME_DECODECHECK_H
 
-#include "kernels/Decode/DecodeArgs.h"
+#include "kernels/Decode/DecodeSpec.h"
 #include "runtime/Device.h"
 
 #include <cstdint>

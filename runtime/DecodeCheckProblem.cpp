@@ -2,6 +2,8 @@
 
 #include "runtime/DecodeCheck.h"
 
+#include "kernels/Decode/DecodeReference.h" // and with it DecodeArgs.h
+
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>

@@ -272,7 +272,6 @@ static constexpr Variation indexVariations[] = {
      }},
     {"l1",
      [](P &p) {
-       p.spec.hasTrackIndices = p.spec.hasDstIndices = true;
        setDstIndices(p);
        setTracks(p);
        if (!p.spec.isCircular)
@@ -340,6 +339,9 @@ static constexpr Variation indexVariations[] = {
      }},
 };
 
+/// Not for circular rings: the ring moves with the state.
+static constexpr Variation dstAlone = {"dst", setDstIndices};
+
 static constexpr Variation badBases = {
     "", [](P &p) {
       p.rowSlots = {5, 1, 2, 0};
@@ -362,6 +364,9 @@ void addIndices(std::vector<DecodeCase> &cases, const Target &target) {
     for (const Variation &variation : indexVariations)
       addCase(cases, fmt::format("indices-{}-{}", kind, variation.name),
               problem, variation, target);
+    if (!problem.spec.isCircular)
+      addCase(cases, fmt::format("indices-{}-dst", kind), problem, dstAlone,
+              target);
     circular = problem;
   }
   addCase(cases, "indices-circular-bad-bases", circular, badBases, target);

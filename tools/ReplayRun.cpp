@@ -110,6 +110,13 @@ private:
 
 } // namespace
 
+/// The timer knows no optional indices.
+static bool isTimed(const DecodeSpec &spec) {
+  return spec.family != Family::Materialize && !spec.isCircular &&
+         !spec.hasSeparateQkv && !spec.hasRingIndices && !spec.hasDstIndices &&
+         !spec.hasTrackIndices;
+}
+
 Row Runner::run(const DecodeCase &entry, int nameWidth,
                 const ProgressFn &progress) {
   const DecodeSpec &spec = entry.problem.spec;
@@ -145,7 +152,7 @@ Row Runner::run(const DecodeCase &entry, int nameWidth,
   std::string time = "-";
   // A kernel that computes wrongly is not timed.
   if (row.passed && !device.isEmulation() && !options.noTiming &&
-      entry.problem.batch > 0 && !entry.materialize) {
+      entry.problem.batch > 0 && isTimed(spec)) {
     Result<LaunchTime> timed =
         timeLaunch(device, **loaded, kernel->launch, spec, entry.problem.batch);
     if (timed)
