@@ -151,7 +151,7 @@ using ProgressFn = std::function<void(int stepsDone, int steps)>;
 
 /// Runs `problem` with `kernel`, made for its spec and tuning. Cursors move on
 /// the host as an engine would move them. Before a step the outputs, the ring
-/// rows that must not be read, unused slots and all padding hold a NaN pattern.
+/// rows that must not be read, unused slots and all padding hold the poison.
 /// An error means that the problem is not legal or the device failed; a kernel
 /// that computes wrongly is a report (see withinTolerance). Device memory is
 /// freed on return. `progress` may be empty.
