@@ -35,7 +35,8 @@ struct KernelSignature {
 };
 
 /// How a kernel is launched: a one-dimensional grid of
-/// rows * blocksPerRow blocks, `rows` being the batch.
+/// rows * blocksPerRow blocks, `rows` being the batch (times the layers of a
+/// materialize launch).
 struct LaunchConfig {
   uint32_t blocksPerRow = 1;
   uint32_t threads = 32;

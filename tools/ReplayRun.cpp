@@ -110,13 +110,6 @@ private:
 
 } // namespace
 
-/// The timer knows no optional indices.
-static bool isTimed(const DecodeSpec &spec) {
-  return spec.family != Family::Materialize && !spec.isCircular &&
-         !spec.hasSeparateQkv && !spec.hasRingIndices && !spec.hasDstIndices &&
-         !spec.hasTrackIndices;
-}
-
 Row Runner::run(const DecodeCase &entry, int nameWidth,
                 const ProgressFn &progress) {
   const DecodeSpec &spec = entry.problem.spec;
@@ -152,7 +145,7 @@ Row Runner::run(const DecodeCase &entry, int nameWidth,
   std::string time = "-";
   // A kernel that computes wrongly is not timed.
   if (row.passed && !device.isEmulation() && !options.noTiming &&
-      entry.problem.batch > 0 && isTimed(spec)) {
+      entry.problem.batch > 0 && spec.family != Family::Materialize) {
     Result<LaunchTime> timed =
         timeLaunch(device, **loaded, kernel->launch, spec, entry.problem.batch);
     if (timed)
@@ -208,6 +201,40 @@ static int runAll(Runner &runner, const std::vector<DecodeCase> &cases) {
   return failed ? exitFailure : 0;
 }
 
+/// A problem drawn from each of `options.random` seeds; prints only failures.
+static int runRandom(Runner &runner, const RunOptions &options,
+                     const Target &target) {
+  const uint64_t first = options.problem.seed;
+  int failed = 0;
+  {
+    Progress progress(options.random);
+    for (int i = 0; i < options.random; ++i) {
+      DecodeCase entry{fmt::format("seed {}", first + i),
+                       randomProblem(first + i, target),
+                       {}};
+      progress.update(i, entry.name);
+      Row row = runner.run(entry, /*nameWidth=*/0, {});
+      if (row.passed)
+        continue;
+      ++failed;
+      progress.print(fmt::format("{} fails: {}\n  {}\n", entry.name, row.note,
+                                 describe(entry.problem)));
+      if (row.deviceLost)
+        break;
+      auto fails = [&](const DecodeProblem &smaller) {
+        return !runner.run({entry.name, smaller, {}}, 0, {}).passed;
+      };
+      entry.problem = shrinkProblem(entry.problem, target, fails);
+      row = runner.run(entry, 0, {});
+      progress.print(fmt::format("  and smaller: {}\n  {}\n", row.note,
+                                 describe(entry.problem)));
+    }
+  }
+  fmt::print("{} random problems from seed {} on: {} failed\n", options.random,
+             first, failed);
+  return failed ? exitFailure : 0;
+}
+
 int replayjit::replayRun(int argc, char **argv) {
   CLI::App app("Steps decode kernels of Gated DeltaNet or Kimi Delta Attention "
                "on random inputs\non a GPU or in the host emulation and "
@@ -234,6 +261,11 @@ int replayjit::replayRun(int argc, char **argv) {
   if (!device)
     return fail(device.status().message);
   const Target target = chip->value_or((*device)->target());
+  if (options.random > 0) {
+    options.noTiming = true;
+    Runner runner(options, **device, target);
+    return runRandom(runner, options, target);
+  }
   auto cases = options.cases(target, (*device)->multiprocessors());
   if (!cases)
     return fail(cases.status().message);

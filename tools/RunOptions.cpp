@@ -33,13 +33,20 @@ void RunOptions::addTo(CLI::App &app) {
       app.add_option(
              "--suite", suite,
              "A list of kernels instead of one: small, emulation, real, "
-             "gpu (emulation and real), kda or kda-real")
+             "gpu (emulation and real), kda, kda-real, packed, formats, "
+             "indices, materialize or long")
           ->group(many);
   app.add_option("--filter", filter, "Only those whose name contains this")
       ->needs(chosen)
       ->group(many);
   app.add_option("--shard", shard,
                  "I/N: every N-th of the list, from the I-th (1 to N) on")
+      ->group(many);
+  app.add_option("--random", random,
+                 "So many problems drawn at random, from --seed on; one that "
+                 "fails is made small")
+      ->excludes(chosen)
+      ->check(within(1, INT_MAX))
       ->group(many);
   app.add_flag("--list", list, "Print the names and stop")->group(many);
 

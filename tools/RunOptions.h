@@ -2,6 +2,7 @@
 #ifndef REPLAYJIT_TOOLS_RUNOPTIONS_H
 #define REPLAYJIT_TOOLS_RUNOPTIONS_H
 
+#include "runtime/DecodeFuzz.h"
 #include "runtime/DecodeSuite.h"
 #include "tools/SpecOptions.h"
 
@@ -18,7 +19,7 @@ struct RunOptions {
   bool list = false, noTiming = false, assemble = false;
 
   DecodeProblem problem;
-  int slots = 0, paddingRows = 0, forceEvery = 0;
+  int slots = 0, paddingRows = 0, forceEvery = 0, random = 0;
 
   void addTo(CLI::App &app);
   /// The problem of the flags; its spec is legal or will be refused.

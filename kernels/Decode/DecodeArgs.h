@@ -100,8 +100,9 @@ enum class ErrorKind : uint32_t {
 
 /// Memory that the device writes (system scope) and the host may read at any
 /// time, such as host-mapped memory. Zero it before use. `count` grows by one
-/// for each bad row of each launch; the first one fills in the rest, `kind`
-/// last.
+/// for each bad row of each launch, and of each layer of a materialize launch;
+/// the first one fills in the rest, `kind` last. Indices are checked whether or
+/// not the row flushes.
 struct ErrorWord {
   uint32_t count = 0;
   uint32_t kind = 0; ///< ErrorKind

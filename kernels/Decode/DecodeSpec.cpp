@@ -64,6 +64,14 @@ static Status checkFamily(const DecodeSpec &spec) {
     return Status::invalid(fmt::format(
         "{}: true is not allowed for {}; it must be false", field, why));
   };
+  if (spec.family == Family::Replay && spec.ringDepth == 1 &&
+      spec.hasRingIndices)
+    return mustBeFalse("hasRingIndices", "ringDepth = 1, which has no ring");
+  if (spec.isCircular && spec.hasDstIndices && !spec.hasRingIndices)
+    return mustBeFalse(
+        "hasDstIndices",
+        "a circular ring without ring indices: after a natural "
+        "flush the last token would stay in the old slot's ring");
   if (spec.family == Family::Packed) {
     if (spec.ringDepth != 1)
       return Status::invalid(
