@@ -135,15 +135,15 @@ def Replay_ReconstructOp : Replay_Op<"reconstruct", [Pure,
       of them `total`: A = exp(total), W_j = exp(total - P_j).
     - `total` alone: k_j comes times exp(-P_j), so A = W_j = exp(total).
 
-    Views have `count` rows, unless `base` says that the ring wraps: then they
-    have all L physical rows, and row p holds number (p - base) mod L, which is
-    there if it is below `count`.
+    Sums must be finite: inf - inf is no decay. Views have `count` rows, unless
+    `base`, 0 to L-1, says that the ring wraps: then they have all L physical rows,
+    and row p holds number (p - base) mod L, which is there if it is below `count`.
 
     Constraints: (R1) checkpoint, d and k have rank 2, gates rank 1 or 2, and all
     have float elements; (R2) `depth` is a power of two; (R3) count, d and k are
     all there, with gates or total or both, or all of them are absent; (R4) total
     is a tensor<Kxf32>, and gates beside it have rank 2; (R5) `base` needs total,
-    and the same static first size of d, k and gates.
+    and the same static first size of d, k and gates, at most `depth`.
 
     ```mlir
     %s = replay.reconstruct %s0 rows %m of %d, %k gates %g {depth = 16 : i32}

@@ -71,10 +71,10 @@ LogicalResult ReconstructOp::verify() {
     auto differs = [&](Value view) {
       return cast<ViewType>(view.getType()).getShape()[0] != size;
     };
-    if (!getTotal() || ShapedType::isDynamic(size) || differs(getK()) ||
-        (getGates() && differs(getGates())))
+    if (!getTotal() || ShapedType::isDynamic(size) || size > getDepth() ||
+        differs(getK()) || (getGates() && differs(getGates())))
       return emitOpError("a wrapped ring needs a total and one static number "
-                         "of rows (R5)");
+                         "of rows, at most its depth (R5)");
   }
   if (!llvm::isPowerOf2_32(getDepth()))
     return emitOpError() << "depth is " << getDepth()

@@ -204,7 +204,7 @@ static int runAll(Runner &runner, const std::vector<DecodeCase> &cases) {
 /// A problem drawn from each of `options.random` seeds; prints only failures.
 static int runRandom(Runner &runner, const RunOptions &options,
                      const Target &target) {
-  const uint64_t first = options.problem.seed;
+  const uint64_t first = options.firstSeed();
   int failed = 0;
   {
     Progress progress(options.random);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <climits>
 #include <cstdio>
+#include <ctime>
 
 using namespace replayjit;
 
@@ -58,7 +59,11 @@ void RunOptions::addTo(CLI::App &app) {
       ->check(within(0, 1 << 20))
       ->group(run);
   app.add_option("--steps", problem.steps, "Tokens of each row")->group(run);
-  app.add_option("--seed", problem.seed, "Of all that is random")->group(run);
+  seedOption =
+      app.add_option("--seed", problem.seed,
+                     "Of all that is random; --random takes the clock's "
+                     "if it is not given")
+          ->group(run);
   app.add_option("--null-rows", paddingRows,
                  "How many of the rows have no slot, in turn a null slot and "
                  "one past the end")
@@ -90,6 +95,13 @@ void RunOptions::addTo(CLI::App &app) {
                "Move every pointer by one element; needs --alignment 0")
       ->group(run);
   kernel.addTo(app);
+}
+
+uint64_t RunOptions::firstSeed() const {
+  if (seedOption->count() > 0)
+    return problem.seed;
+  // No two runs of a second share a problem, and a seed stays readable.
+  return uint64_t(std::time(nullptr)) * 1000;
 }
 
 DecodeProblem RunOptions::problemFor(const DecodeSpec &spec) const {

@@ -19,9 +19,12 @@ struct RunOptions {
   bool list = false, noTiming = false, assemble = false;
 
   DecodeProblem problem;
+  CLI::Option *seedOption = nullptr;
   int slots = 0, paddingRows = 0, forceEvery = 0, random = 0;
 
   void addTo(CLI::App &app);
+  /// Of --random: --seed, or the clock's.
+  uint64_t firstSeed() const;
   /// The problem of the flags; its spec is legal or will be refused.
   DecodeProblem problemFor(const DecodeSpec &spec) const;
   /// The suite, or the one case of the flags, tuned for such a GPU.

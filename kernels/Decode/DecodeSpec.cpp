@@ -209,6 +209,11 @@ static Status validateTuning(const DecodeSpec &spec,
         fmt::format("flushPrecision: tf32x3 is not allowed for headDimK = {}; "
                     "it needs {} or more, use ieee",
                     spec.headDimK, minDotWidth / 2 + 1));
+  if (usesDot && tuning.blockV < minDotWidth)
+    return Status::invalid(
+        fmt::format("blockV: {} is not allowed with the rebuild readout or a "
+                    "tf32x3 flush; it must be {} or more there",
+                    tuning.blockV, minDotWidth));
   int lowest = std::min(minDotWidth, paddedK);
   if (!isPowerOfTwo(tuning.blockK) || tuning.blockK < lowest ||
       tuning.blockK > paddedK)

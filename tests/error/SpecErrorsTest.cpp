@@ -135,11 +135,11 @@ spec.gateType = DataType::BF16;
 }
 
 TEST_CASE("tuning", "[error]") {
-  const std::string tiles = "16, 32, 64, 128, 256";
+  const std::string tiles = "8, 16, 32, 64, 128, 256";
   check({
-      {CHANGE{tuning.blockV = 8;
+      {CHANGE{tuning.blockV = 4;
 }
-, { "blockV", "8", tiles }
+, { "blockV", "4", tiles }
 }
 , {CHANGE{tuning.blockV = 48;
 }
