@@ -321,9 +321,8 @@ replay.kernel @pointer(%table: !replay.ptr<i64> {replay.readonly}, %n: i64) num_
 // CHECK-NEXT: replay.st %[[LAYER]] to %[[AT12]] : !llvm.ptr<1>, i32
 // CHECK-NEXT: %[[AT16:.*]] = llvm.getelementptr %[[WORD]][16]
 // CHECK-NEXT: replay.st %[[VALUE]] to %[[AT16]] : !llvm.ptr<1>, i64
-// CHECK-NEXT: llvm.fence release
 // CHECK-NEXT: %[[AT4:.*]] = llvm.getelementptr %[[WORD]][4]
-// CHECK-NEXT: replay.st %[[KIND]] to %[[AT4]] : !llvm.ptr<1>, i32
+// CHECK-NEXT: llvm.atomicrmw xchg %[[AT4]], %[[KIND]] release {alignment = 4 : i64}
 // CHECK-NEXT: }
 // CHECK-NEXT: }
 // CHECK-NEXT: llvm.return

@@ -69,3 +69,13 @@ llvm.func @streaming(%p: !llvm.ptr<1>, %c: i1) {
   %b:4 = replay.ld %p if %c {cache = #replay<cache streaming>, readonly} : !llvm.ptr<1> -> f32, f32, f32, f32
   llvm.return
 }
+
+// Atomics reach the host and other GPUs.
+// CHECK-LABEL: llvm.func @atomics(
+// CHECK: llvm.inline_asm has_side_effects "atom.relaxed.sys.global.add.u32 $0, [$1], $2;", "=r,l,r,~{memory}"
+// CHECK: llvm.inline_asm has_side_effects "atom.release.sys.global.exch.b32 $0, [$1], $2;"
+llvm.func @atomics(%p: !llvm.ptr<1>, %x: i32) {
+  %a = llvm.atomicrmw add %p, %x monotonic {alignment = 4 : i64} : !llvm.ptr<1>, i32
+  %b = llvm.atomicrmw xchg %p, %a release {alignment = 4 : i64} : !llvm.ptr<1>, i32
+  llvm.return
+}
