@@ -69,9 +69,12 @@ public:
     // Any grid: blocks past the batch do nothing.
     b.when(b.isLess(at.row, b.argument("batch")), [&] {
       readPlaces();
+      // Before it is known whether the row is live: a token's inputs are there
+      // for every row, and its gates and norms need no slot.
+      Token token = readToken();
       Value isThere = negated(isNull(at.slot));
       b.branch(
-          b.allOf(isThere, allLegal()), [&] { liveRow(); },
+          b.allOf(isThere, allLegal()), [&] { liveRow(token); },
           [&] { nullRow(isThere); });
     });
     return b.take();
@@ -223,42 +226,48 @@ private:
                       {rows});
   }
 
-  /// What a token leaves behind.
+  /// What a token brings: q scaled, k normalized and unscaled, k . q.
   struct Token {
     GateValues gate;
-    Value k, d; ///< k normalized and unscaled
+    Value q, k, v, kq;
+    Value d = {}; ///< Once it is known.
   };
 
-  void liveRow() {
-    prefetchAhead(); // The loads below are hoisted above it.
+  Token readToken() {
     GateValues gate = readGate();
     Value q = readKey(0), k = readKey(1), v = readValue();
-    b.describe("readout");
     Value scaled = b.mul(q, b.splat(b.argument("scale"), q));
-    Value kq = b.sum(b.mul(k, scaled));
+    return {gate, scaled, k, v, b.sum(b.mul(k, scaled))};
+  }
+
+  void liveRow(Token &token) {
+    prefetchAhead(); // The loads below are hoisted above it.
+    b.describe("readout");
     Value total;
     if (hasRing() && spec.ringFormat != RingFormat::Raw)
       total = readTotal();
     Value state = readState(total);
     // d = beta (v - S diag(alpha) k);  o = S diag(alpha) q + d (k . q). A
     // number alpha multiplies the products, a vector the vectors.
+    const GateValues &gate = token.gate;
     auto decayed = [&](Value x) {
       return spec.isKda ? b.mul(x, gate.alpha) : x;
     };
+    Type result = token.v.getType();
     auto product =
-        ContractOp::create(b, TypeRange{v.getType(), v.getType()}, state,
-                           ValueRange{decayed(scaled), decayed(k)});
+        ContractOp::create(b, TypeRange{result, result}, state,
+                           ValueRange{decayed(token.q), decayed(token.k)});
     Value sq = product.getResult(0), sk = product.getResult(1);
     if (!spec.isKda) {
-      Value alpha = b.splat(gate.alpha, v);
+      Value alpha = b.splat(gate.alpha, token.v);
       sq = b.mul(alpha, sq);
       sk = b.mul(alpha, sk);
     }
-    Value d = b.mul(b.splat(gate.beta, v), b.sub(v, sk));
-    Value o = b.fma(d, b.splat(kq, v), sq);
+    token.d = b.mul(b.splat(gate.beta, token.v), b.sub(token.v, sk));
+    Value o = b.fma(token.d, b.splat(token.kq, token.v), sq);
     Value out = outView();
     b.storeTile(o, out);
-    leave(state, {gate, k, d}, total);
+    leave(state, token, total);
   }
 
   /// Flushes or appends, as the cursor, force_flush and track_indices say.

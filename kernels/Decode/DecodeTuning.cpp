@@ -33,14 +33,16 @@ constexpr BlockChoice fp32Blocks[] = {
     {64, 32, 4, 144, 2}, {4096, 64, 4, 168, 2}, {anyNumber, 128, 4, 0, 2}};
 constexpr BlockChoice halfBlocks[] = {
     {64, 32, 4, 144, 2}, {256, 64, 4, 168, 2}, {anyNumber, 128, 4, 0, 2}};
-// A scan of the gates for each block: whole heads pay sooner.
-constexpr BlockChoice kdaBlocks[] = {
-    {64, 32, 4, 0, 2}, {1024, 64, 4, 168, 2}, {anyNumber, 128, 4, 0, 2}};
-// Without a ring nothing is shared by a head's rows but q and k.
-constexpr BlockChoice packedBlocks[] = {{64, 16, 4, 0, 1},
-                                        {anyNumber, 16, 2, 0, 1}};
+// A scan of the gates for each block: larger ones pay sooner.
+constexpr BlockChoice kdaBlocks[] = {{4096, 64, 4, 168, 2},
+                                     {anyNumber, 128, 4, 0, 2}};
+// Two kinds of flush need all registers.
+constexpr BlockChoice circularBlocks[] = {{anyNumber, 64, 4, 0, 2}};
+// Without a ring a head's rows share q and k alone, and a block of one warp
+// never waits for another.
+constexpr BlockChoice packedBlocks[] = {{anyNumber, 8, 1, 0, 1}};
 // Where a thread holds less, more warps share the rows.
-constexpr BlockChoice smallThreadBlocks[] = {{anyNumber, 32, 8, 0, 4}};
+constexpr BlockChoice smallThreadBlocks[] = {{anyNumber, 32, 8, 0, 2}};
 
 static std::span<const BlockChoice> blocksFor(const DecodeSpec &spec,
                                               bool smallThreads) {
@@ -48,6 +50,8 @@ static std::span<const BlockChoice> blocksFor(const DecodeSpec &spec,
     return smallThreadBlocks;
   if (spec.ringDepth == 1)
     return packedBlocks;
+  if (spec.isCircular)
+    return circularBlocks;
   if (spec.isKda)
     return kdaBlocks;
   if (spec.stateType != DataType::F32)
@@ -67,7 +71,7 @@ DecodeTuning chooseTuning(const DecodeSpec &spec, int rows,
   // Sizes that are not legal count as the nearest that are.
   int paddedK = nextPowerOfTwo(std::clamp(spec.headDimK, 1, maxHeadDim));
   int headDimV = std::clamp(spec.headDimV, 1, maxHeadDim);
-  int paddedV = std::max(16, nextPowerOfTwo(headDimV));
+  int paddedV = std::max(8, nextPowerOfTwo(headDimV));
   int mostPerThread = elementsPerThread(target);
   bool smallThreads = mostPerThread < 128;
 
@@ -77,7 +81,7 @@ DecodeTuning chooseTuning(const DecodeSpec &spec, int rows,
   if (spec.readout == Readout::Rebuild) {
     // A warp per 16 rows of an MMA fragment; four share them where threads hold
     // little.
-    tuning.blockV = std::min(smallThreads ? 32 : 64, paddedV);
+    tuning.blockV = std::clamp(paddedV, minDotWidth, smallThreads ? 32 : 64);
     tuning.blockK = std::clamp(paddedK, minDotWidth, 64);
     tuning.numWarps = tuning.blockV / (smallThreads ? 4 : 16);
     return tuning;
@@ -95,7 +99,7 @@ DecodeTuning chooseTuning(const DecodeSpec &spec, int rows,
   // state again.
   tuning.blockK = paddedK;
   while (tuning.blockV * paddedK > mostPerThread * 32 * tuning.numWarps &&
-         tuning.blockV > 16)
+         tuning.blockV > 8)
     tuning.blockV /= 2;
   while (tuning.blockV * paddedK < 32 * tuning.numWarps && tuning.numWarps > 1)
     tuning.numWarps /= 2;
