@@ -17,7 +17,7 @@ import torch
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "perf"))
 import triton_kernels as tk  # noqa: E402
-from decode_bench import DTYPES, Pool  # noqa: E402
+from decode_pool import DTYPES, Pool  # noqa: E402
 from generated_kernels import load_kernels  # noqa: E402
 
 MANTISSA = {torch.bfloat16: 7, torch.float16: 10, torch.float32: 23}
