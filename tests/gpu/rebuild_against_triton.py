@@ -128,7 +128,7 @@ def compare(opt, case, launch, reference):
     rows = L + 6
     pool = Pool(SimpleNamespace(H=H, HV=HV, K=opt.K, V=opt.V, L=L, device=opt.device,
                                 act=case.act, out=case.act, seed=opt.seed, kda=case.kda,
-                                bounded=case.bounded, lower_bound=-5.0),
+                                bounded=case.bounded, lower_bound=-5.0, ring_format="raw"),
                 case.state, case.ring, rows, rows + 1)
     t = pool.tensors
     out = t.out.dtype
@@ -170,9 +170,11 @@ def find_kernel(opt, case, kernels):
     """The kernel of a case with the reference's tiles, or None."""
     H, HV = heads(opt, case)
     want = SimpleNamespace(kda=case.kda, bounded=case.bounded, H=H, HV=HV, K=opt.K, V=opt.V,
-                           L=opt.L, act=case.act, out=case.act, norm=True)
+                           L=opt.L, act=case.act, out=case.act, norm=True, ring_format="raw",
+                           circular=False)
     for kernel in kernels:
-        if (kernel.readout == "rebuild" and not kernel.mismatch(want, case.state, case.ring)
+        if (kernel.readout == "rebuild" and not kernel.packed
+                and not kernel.mismatch(want, case.state, case.ring)
                 and kernel.spec.get("hasForceFlush", True)
                 and kernel.tuning.get("blockV") == TILE
                 and kernel.tuning.get("blockK") == opt.K // 2):

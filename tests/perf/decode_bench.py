@@ -26,6 +26,7 @@ from generated_kernels import load_kernels, name_by_differences
 # name: (state, ring)
 TYPES = {"fp32": ("fp32", "fp32"), "bf16ring": ("fp32", "bf16"),
          "fp16": ("fp16", "fp16"), "bf16": ("bf16", "bf16")}
+PACKED_LABEL, REPLAY_LABEL = "replayjit packed, best variant", "replayjit, best variant"
 START = time.monotonic()
 
 
@@ -177,9 +178,10 @@ def run_batch(batch, pool, case, candidates, generated, ceiling):
                           "useful bytes": useful, "kernel": kernel.name,
                           "launches": len(launches),
                           "samples us": [t / len(launches) for t in times]}
-    if generated:
-        fastest = min((k.name for k in generated), key=lambda n: records[n]["us"]["median"])
-        records["replayjit, best variant"] = records[fastest]
+    for packed, label in ((True, PACKED_LABEL), (False, REPLAY_LABEL)):
+        names = [k.name for k in generated if k.packed == packed]
+        if names:
+            records[label] = min((records[n] for n in names), key=lambda r: r["us"]["median"])
     return records, tuning
 
 
@@ -200,7 +202,7 @@ def print_tables(name, result, ceiling):
     for b in batches:
         labels += [label for label in records[b] if label not in labels]
     order = ["Triton packed, best tile", "Triton replay, best tile",
-             "replayjit, best variant"]
+             PACKED_LABEL, REPLAY_LABEL]
     labels.sort(key=lambda l: order.index(l) if l in order else len(order))
 
     def rows(cell, wanted=order):
@@ -221,7 +223,7 @@ def print_tables(name, result, ceiling):
           rows(lambda r, b: f"{r['us']['min']:.2f} - {r['us']['p90']:.2f}"))
     table(f"**{name}: useful over the read ceiling of {ceiling:.2f} TB/s**", batches,
           rows(lambda r, b: f"{r['of ceiling']:.2f}"))
-    for base in order[:2]:
+    for base in order[:3]:
         if base not in labels:
             continue
         table(f"**{name}: speedup over {base}**", batches,
@@ -232,6 +234,13 @@ def print_tables(name, result, ceiling):
 
 # --- Main ----------------------------------------------------------------------
 
+def ring_text(opt):
+    """What the ring's name adds to its type."""
+    if opt.ring_format == "raw":
+        return ""
+    return f" ({opt.ring_format}{', circular' if opt.circular else ''})"
+
+
 def run_case(name, opt, generated, report):
     state, ring = TYPES[name]
     family = "GDN"
@@ -239,7 +248,7 @@ def run_case(name, opt, generated, report):
         family = f"KDA ({'bounded' if opt.bounded else 'softplus'} gate)"
     result = report["cases"][name] = {
         "what": f"{family} H={opt.H} HV={opt.HV} K={opt.K} V={opt.V} L={opt.L}, {opt.act} "
-                f"activations, {state} state, {ring} ring"
+                f"activations, {state} state, {ring} ring{ring_text(opt)}"
                 + (", every row flushes" if opt.all_flush else ""),
         "checks": {}, "tuning": {}, "batches": {}}
     slots = 1 + max(launches_for(opt, b) * b for b in opt.batches)
@@ -247,8 +256,10 @@ def run_case(name, opt, generated, report):
     pool = Pool(opt, state, ring, max(opt.batches + [opt.L + 9]), slots)
     log(f"{name}: {slots} slots")
     candidates = {
-        "packed": [TritonKernel("packed", *c, opt.norm) for c in tk.PACKED_CANDIDATES],
-        "replay": [TritonKernel("replay", *c, opt.norm) for c in tk.REPLAY_CANDIDATES]}
+        "packed": [TritonKernel("packed", *c, opt.norm) for c in tk.PACKED_CANDIDATES]}
+    if opt.ring_format == "raw":  # the only one that Triton's kernel knows
+        candidates["replay"] = [TritonKernel("replay", *c, opt.norm)
+                                for c in tk.REPLAY_CANDIDATES]
     for family, kernels in candidates.items():
         candidates[family] = [k for k in kernels if opt.triton and checked(k, pool, result)]
     matching = []
@@ -257,7 +268,8 @@ def run_case(name, opt, generated, report):
             matching.append(kernel)
             log(f"      {kernel.meta['driver']}, shared {kernel.shared}, "
                 f"threads {kernel.threads}, blocks/row {kernel.blocks_per_row}")
-    name_by_differences(matching)
+    for packed in (True, False):
+        name_by_differences([k for k in matching if k.packed == packed])
     result["kernels"] = {
         k.name: {"symbol": k.symbol, **{field: k.meta.get(field) for field in
                  ("spec", "tuning", "launch", "resources", "driver")}} for k in matching}
@@ -292,6 +304,10 @@ def main():
                      help="default: 16 32; KDA: 32 32")
     arg.add_argument("--dims", nargs=2, type=int, default=[128, 128], metavar=("K", "V"))
     arg.add_argument("--ring-depth", dest="L", type=int, default=16)
+    arg.add_argument("--ring-format", choices=["raw", "prefix", "predecayed"], default="raw",
+                     help="what the ring holds; all but raw need --gate lower-bound and H = HV")
+    arg.add_argument("--circular", action="store_true",
+                     help="rings that keep the token of a flush; not with raw")
     arg.add_argument("--act", choices=DTYPES, default="bf16")
     arg.add_argument("--out", choices=DTYPES, help="output type (default: that of --act)")
     arg.add_argument("--no-norm", dest="norm", action="store_false",
@@ -314,6 +330,10 @@ def main():
     opt.bounded = opt.gate == "lower-bound"
     if opt.bounded and not opt.kda:
         arg.error("--gate lower-bound needs --kda")
+    if opt.ring_format != "raw" and not (opt.bounded and opt.norm and opt.H == opt.HV):
+        arg.error(f"--ring-format {opt.ring_format} needs --gate lower-bound, the norm and H = HV")
+    if opt.circular and (opt.ring_format == "raw" or opt.L < 2):
+        arg.error("--circular needs --ring-format prefix or predecayed and a ring of 2 or more")
     opt.out = opt.out or opt.act
     if opt.device == "cpu" and not opt.check_only:
         arg.error("--device cpu needs --check-only")

@@ -1,5 +1,7 @@
 """One launch of a kernel against an fp64 computation of the same step."""
 
+from types import SimpleNamespace
+
 import torch
 
 # Relative error left by one rounding to the type, and by fp32 arithmetic.
@@ -8,8 +10,9 @@ REBUILD_ERROR = 5e-3  # the rebuild readout rounds the operands of its dot
 
 
 def reference(x, opt, before, rows, packed):
-    """fp64 step of `rows` (all with a slot): out, S', d, k, g. `before` holds the
-    slots' state and rings in the order of `rows`."""
+    """fp64 step of `rows` (all with a slot): out, S, S', and d, k, g as they are
+    appended, with k also as it came. `before` holds the slots' state and rings in
+    the order of `rows`; a ring starts at its row 0."""
     B, H, HV, K, V, L = len(rows), opt.H, opt.HV, opt.K, opt.V, opt.L
     group = HV // H
     qkv = x.q[rows].double()
@@ -31,20 +34,35 @@ def reference(x, opt, before, rows, packed):
     beta = x.b[rows].double().sigmoid()
 
     S = before["state"].double()
+    total = torch.zeros_like(g)  # of the gates in the ring
     if not packed:
-        valid = torch.arange(L, device=S.device) < x.writePos[rows, None]  # [B, L]
+        at, m = torch.arange(L, device=S.device), x.writePos[rows, None]
+        valid = at < m  # [B, L]
         gates = before["gRing"].double().view(B, HV, L, -1)
         gates = torch.where(valid[:, None, :, None], gates, 0)
-        weight = (gates.flip(2).cumsum(2).flip(2) - gates).exp()  # exact enough in fp64
+        if opt.ring_format == "raw":
+            total = gates.sum(2)
+            weight = (gates.flip(2).cumsum(2).flip(2) - gates).exp()  # exact enough in fp64
+        else:
+            total = torch.where((at == m - 1)[:, None, :, None], gates, 0).sum(2)
+            weight = total[:, :, None].expand(gates.shape).exp()
+            if opt.ring_format == "prefix":
+                weight = weight * (-gates).exp()
         d_rows = torch.where(valid[:, None, :, None], before["dRing"].double(), 0)
         k_rows = torch.where(valid[:, None, :, None], before["kRing"].double(), 0)
         k_rows = k_rows.repeat_interleave(group, 1) * weight
-        S = S * gates.sum(2).exp()[..., None, :] + d_rows.mT @ k_rows
+        S = S * total.exp()[..., None, :] + d_rows.mT @ k_rows
+    history = S
     S = S * g.exp()[..., None, :]
     d = beta[..., None] * (v - (S @ k[..., None])[..., 0])
     o = (S @ q[..., None])[..., 0] + d * (k * q).sum(-1, keepdim=True)
     S = S + d[..., None] * k[..., None, :]
-    return o, S, d, key, g
+    if opt.ring_format != "raw":
+        # After a natural flush a circular ring starts with this token.
+        starts = opt.circular & (x.writePos[rows] == L - 1)
+        g = g + torch.where(starts[:, None, None], 0, total)
+    stored_key = key * (-g).exp() if opt.ring_format == "predecayed" else key
+    return SimpleNamespace(o=o, history=history, S=S, d=d, k=stored_key, plain_k=key, g=g)
 
 
 def row_error(have, want):
@@ -63,7 +81,7 @@ def check(kernel, pool):
     """Runs one launch over every ring phase, forced flushes and a padding row.
     Returns ({quantity: error}, [complaint])."""
     opt, t, L = pool.opt, pool.tensors, pool.opt.L
-    phases = list(range(L)) + [m * (L - 1) // 8 for m in range(8)]
+    phases = list(range(L)) + [m * (L - 1) // 7 for m in range(8)]
     forced = [0] * L + [1] * 8
     padding = L // 2
     phases.insert(padding, 0)
@@ -99,26 +117,34 @@ def check(kernel, pool):
         torch.cuda.synchronize()
 
     after = {n: getattr(t, n)[live] for n in names}
-    o, S, d, k, g = reference(x, opt, before, act, kernel.packed)
-    flush = torch.ones_like(act, dtype=torch.bool) if kernel.packed else \
-        (x.writePos[act] == L - 1) | (x.forceFlush[act] != 0)
-    keep = ~flush
+    want = reference(x, opt, before, act, kernel.packed)
+    forced = x.forceFlush[act] != 0
+    full = x.writePos[act] == L - 1
+    flush = torch.ones_like(forced) if kernel.packed else full | forced
+    appends, stored = ~flush, want.S
+    if opt.circular and not kernel.packed:  # a natural flush appends, and folds the rest
+        appends = ~forced
+        stored = torch.where((full & ~forced)[:, None, None, None], want.history, want.S)
     extra = REBUILD_ERROR if kernel.readout == "rebuild" else 0
-    errors = {"out": row_error(x.out[act], o),
-              "state": row_error(after["state"][flush], S[flush])}
+    errors = {"out": row_error(x.out[act], want.o),
+              "state": row_error(after["state"][flush], stored[flush])}
     limits = {"out": ROUNDING[x.out.dtype] + extra, "state": ROUNDING[t.state.dtype] + extra}
     wrong = []
     expect = {n: v.clone() for n, v in before.items()}
     expect["state"][flush] = after["state"][flush]
-    if keep.any():
-        at = torch.arange(len(act), device=opt.device)[keep]
-        m = x.writePos[act][keep].long()
-        for name, want, limit in (("dRing", d, ROUNDING[t.dRing.dtype] + extra),
-                                  ("kRing", k, ROUNDING[t.kRing.dtype]),
-                                  ("gRing", g, ROUNDING[torch.float32])):
-            appended = after[name][at, :, m]
-            errors[name], limits[name] = row_error(appended, want[keep]), limit
+    if appends.any():
+        at = torch.arange(len(act), device=opt.device)[appends]
+        m = x.writePos[act][appends].long()
+        for name, value, limit in (("dRing", want.d, ROUNDING[t.dRing.dtype] + extra),
+                                   ("kRing", want.k, ROUNDING[t.kRing.dtype]),
+                                   ("gRing", want.g, ROUNDING[torch.float32])):
+            appended, value = after[name][at, :, m], value[appends]
             expect[name][at, :, m] = appended
+            if name == "kRing" and opt.ring_format == "predecayed":
+                # As what it stands for, head by head: exp(-P) differs widely.
+                appended = (appended.double() * want.g[appends].exp()).flatten(0, 1)
+                value = want.plain_k[appends].flatten(0, 1)
+            errors[name], limits[name] = row_error(appended, value), limit
     for name, error in errors.items():
         if not error <= limits[name]:
             wrong.append(f"{name}: relative error {error:.2e} > {limits[name]:.1e}")

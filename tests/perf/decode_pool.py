@@ -32,10 +32,22 @@ class Pool:
             state=normal((slots, HV, V, K), 0.3, DTYPES[state]),
             dRing=normal((slots, HV, L, V), 0.3, DTYPES[ring]),
             kRing=normal((slots, H, L, K), 1, DTYPES[ring]),
-            gRing=torch.empty((slots, HV, L, *gates), device=dev).uniform_(-0.12, -0.02))
+            gRing=torch.empty((slots, HV, L, *gates), device=dev).uniform_(-0.12, -0.02),
+            ringBase=torch.zeros(rows, device=dev, dtype=torch.int32))
         for part in self.tensors.kRing.split(256):
             unit = part.float()
             part.copy_(unit / unit.norm(dim=-1, keepdim=True))
+        if opt.ring_format != "raw":
+            self.sum_gates()
+
+    def sum_gates(self):
+        """g_ring rows become sums of the gates since the checkpoint, P; predecayed
+        k_ring rows are times exp(-P)."""
+        t = self.tensors
+        for k_rows, gates in zip(t.kRing.split(256), t.gRing.split(256)):
+            gates.copy_(gates.cumsum(2))
+            if self.opt.ring_format == "predecayed":
+                k_rows.copy_(k_rows.float() * gates.neg().exp())
 
     def launch(self, indices, write_pos, force_flush):
         """The arguments of one launch; its row count is that of `indices`."""
@@ -45,7 +57,8 @@ class Pool:
             kda=self.opt.kda, bounded=self.opt.bounded, lowerBound=self.opt.lower_bound,
             q=t.q[:n], a=t.a[:n], b=t.b[:n], aLog=t.aLog, dtBias=t.dtBias,
             out=t.out[:n], state=t.state, dRing=t.dRing, kRing=t.kRing, gRing=t.gRing,
-            stateIndices=indices, writePos=write_pos, forceFlush=force_flush)
+            stateIndices=indices, writePos=write_pos, forceFlush=force_flush,
+            ringBase=t.ringBase[:n])
 
     def graph_launches(self, batch):
         """Launches for one graph, each on its own slots: row r of launch n has
@@ -79,7 +92,7 @@ def useful_bytes(opt, state, ring, batch, packed):
     if packed:
         return 2 * batch * state_bytes
     gates = opt.HV * (opt.K if opt.kda else 1)
-    row_bytes = (opt.HV * opt.V + opt.H * opt.K) * r + gates * 4
+    row_bytes, gate_bytes = (opt.HV * opt.V + opt.H * opt.K) * r, gates * 4
     count = launches_for(opt, batch)
     total = 0
     for n in range(count):
@@ -87,5 +100,8 @@ def useful_bytes(opt, state, ring, batch, packed):
             m = opt.L - 1 if opt.all_flush else (i + n) % opt.L
             flush = m == opt.L - 1
             total += state_bytes * (2 if flush else 1)
-            total += row_bytes * (m if flush else m + 1)
+            # A circular ring keeps the token of a flush.
+            appended = 0 if flush and not opt.circular else 1
+            gates_read = min(m, 1) if opt.ring_format == "predecayed" else m
+            total += row_bytes * (m + appended) + gate_bytes * (gates_read + appended)
     return total / count

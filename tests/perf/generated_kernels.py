@@ -12,7 +12,6 @@ import sys
 import torch
 
 
-
 class Driver:
     """The few CUDA driver calls needed, in torch's (primary) context."""
 
@@ -81,14 +80,16 @@ class ReplayjitKernel:
                "kPitch": "kRing", "gPitch": "gRing"}
 
     def __init__(self, driver, json_path):
-        self.driver, self.packed = driver, False
+        self.driver = driver
         self.meta = json.loads(json_path.read_text())
         self.cubin = json_path.with_suffix(".cubin").read_bytes()
         self.symbol = self.meta["name"]
         self.spec, self.tuning = self.meta["spec"], self.meta.get("tuning", {})
+        self.packed = self.spec.get("family") == "packed"
         readout = str(self.spec.get("readout", "outputOnly"))
         self.readout = "rebuild" if readout.lower() == "rebuild" else "outputOnly"
-        self.name = "replayjit " + json_path.stem
+        self.brand = "replayjit packed " if self.packed else "replayjit "
+        self.name = self.brand + json_path.stem
         launch = self.meta["launch"]
         self.blocks_per_row = int(launch["blocksPerRow"])
         self.threads, self.shared = int(launch["threads"]), int(launch["sharedBytes"])
@@ -99,13 +100,14 @@ class ReplayjitKernel:
 
     def mismatch(self, opt, state, ring):
         """Why the kernel does not serve this case; empty if it does."""
-        want = dict(family="replay", ringFormat="raw", hasSeparateQkv=False,
-                    hasRingIndices=False, hasDstIndices=False, hasTrackIndices=False,
-                    isKda=opt.kda, gate="lowerbound" if opt.bounded else "softplus",
+        want = dict(hasSeparateQkv=False, hasDstIndices=False, hasTrackIndices=False, isKda=opt.kda, gate="lowerbound" if opt.bounded else "softplus",
                     betaRound=False, numKeyHeads=opt.H, numValueHeads=opt.HV, headDimK=opt.K,
-                    headDimV=opt.V, ringDepth=opt.L, actType=opt.act, gateType=opt.act,
-                    paramType="fp32", outType=opt.out, stateType=state, ringType=ring,
+                    headDimV=opt.V, actType=opt.act, gateType=opt.act,
+                    paramType="fp32", outType=opt.out, stateType=state,
                     indexType="int32", qkL2Norm=opt.norm)
+        if not self.packed:
+            want.update(family="replay", ringFormat=opt.ring_format, isCircular=opt.circular,
+                        hasRingIndices=False, ringDepth=opt.L, ringType=ring)
         alias = {"f32": "fp32", "f16": "fp16", "i32": "int32", "i64": "int64"}
         wrong = []
         for field, value in want.items():
@@ -167,4 +169,4 @@ def name_by_differences(kernels):
     names = [" ".join(f"{key}={f.get(key)}" for key in keys) for f in facts]
     if keys and len(set(names)) == len(names):
         for kernel, name in zip(kernels, names):
-            kernel.name = "replayjit " + name
+            kernel.name = kernel.brand + name
