@@ -100,7 +100,8 @@ class ReplayjitKernel:
 
     def mismatch(self, opt, state, ring):
         """Why the kernel does not serve this case; empty if it does."""
-        want = dict(hasSeparateQkv=False, hasDstIndices=False, hasTrackIndices=False, isKda=opt.kda, gate="lowerbound" if opt.bounded else "softplus",
+        want = dict(hasSeparateQkv=False, hasDstIndices=False, hasTrackIndices=False,
+                    isKda=opt.kda, gate="lowerbound" if opt.bounded else "softplus",
                     betaRound=False, numKeyHeads=opt.H, numValueHeads=opt.HV, headDimK=opt.K,
                     headDimV=opt.V, actType=opt.act, gateType=opt.act,
                     paramType="fp32", outType=opt.out, stateType=state,
