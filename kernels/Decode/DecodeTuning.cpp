@@ -71,7 +71,7 @@ DecodeTuning chooseTuning(const DecodeSpec &spec, int rows,
   // Sizes that are not legal count as the nearest that are.
   int paddedK = nextPowerOfTwo(std::clamp(spec.headDimK, 1, maxHeadDim));
   int headDimV = std::clamp(spec.headDimV, 1, maxHeadDim);
-  int paddedV = std::max(8, nextPowerOfTwo(headDimV));
+  int paddedV = std::max(16, nextPowerOfTwo(headDimV));
   int mostPerThread = elementsPerThread(target);
   bool smallThreads = mostPerThread < 128;
 
@@ -99,7 +99,7 @@ DecodeTuning chooseTuning(const DecodeSpec &spec, int rows,
   // state again.
   tuning.blockK = paddedK;
   while (tuning.blockV * paddedK > mostPerThread * 32 * tuning.numWarps &&
-         tuning.blockV > 8)
+         tuning.blockV > 16)
     tuning.blockV /= 2;
   while (tuning.blockV * paddedK < 32 * tuning.numWarps && tuning.numWarps > 1)
     tuning.numWarps /= 2;

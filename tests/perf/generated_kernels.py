@@ -167,6 +167,8 @@ def name_by_differences(kernels):
     facts = [{**k.spec, **k.tuning, "threads": k.threads} for k in kernels]
     keys = [key for key in dict.fromkeys(key for f in facts for key in f)
             if len({str(f.get(key)) for f in facts}) > 1]
+    if len(kernels) == 1:
+        keys = ["blockV", "numWarps"]
     names = [" ".join(f"{key}={f.get(key)}" for key in keys) for f in facts]
     if keys and len(set(names)) == len(names):
         for kernel, name in zip(kernels, names):
