@@ -7,6 +7,7 @@ packages=(
   llvm-22-dev libmlir-22-dev mlir-22-tools llvm-22-tools lld-22
   # libraries of ours, and what LLVM's archives want
   libfmt-dev catch2 libcli11-dev nlohmann-json3-dev libboost-context-dev
+  libxxhash-dev
   zlib1g-dev libzstd-dev libxml2-dev
   # building
   cmake ninja-build g++ ccache python3

@@ -1,0 +1,84 @@
+//===- CacheKey.cpp - What one asks a cache for ---------------------------===//
+
+#include "runtime/cache/CacheKey.h"
+
+#include "runtime/cache/Digest.h"
+#include "runtime/cache/Fields.h"
+
+#include <fmt/format.h>
+#include <map>
+
+namespace replayjit {
+
+static std::string valueText(const std::string &value) { return value; }
+static std::string valueText(int value) { return fmt::format("{}", value); }
+static std::string valueText(bool value) { return value ? "true" : "false"; }
+template <typename Enum>
+requires std::is_enum_v<Enum>
+static std::string valueText(Enum value) {
+  const char *word = wordOf(value);
+  // Out of range is a bug of the caller's, yet keys must differ.
+  return word ? word : fmt::format("{}", int(value));
+}
+
+CacheKey CacheKey::of(const DecodeSpec &spec, const DecodeTuning &tuning,
+                      const Target &target, int version) {
+  std::string text = fmt::format("generator.version = {}\n", version);
+  auto lines = [&text](const char *group) {
+    return [&text, group](const char *name, const auto &value) {
+      text += fmt::format("{}.{} = {}\n", group, name, valueText(value));
+    };
+  };
+  visitFields(target, lines("target"));
+  visitFields(spec, lines("spec"));
+  visitFields(tuning, lines("tuning"));
+  return {spec, tuning, target, text, digestOf(text)};
+}
+
+std::vector<std::string_view> factsOf(std::string_view keyText) {
+  std::vector<std::string_view> facts;
+  while (!keyText.empty()) {
+    const size_t end = keyText.find('\n');
+    facts.push_back(keyText.substr(0, end));
+    keyText.remove_prefix(end == keyText.npos ? keyText.size() : end + 1);
+  }
+  return facts;
+}
+
+std::vector<std::string> differences(std::string_view asked,
+                                     std::string_view found) {
+  constexpr std::string_view equals = " = ";
+  auto nameOf = [&](std::string_view fact) {
+    return fact.substr(0, fact.find(equals));
+  };
+  auto valueOf = [&](std::string_view fact) {
+    const size_t at = fact.find(equals);
+    return at == fact.npos ? "" : fact.substr(at + equals.size());
+  };
+  std::map<std::string_view, std::string_view> others;
+  for (std::string_view fact : factsOf(found))
+    others[nameOf(fact)] = valueOf(fact);
+
+  std::vector<std::string> sentences;
+  for (std::string_view fact : factsOf(asked)) {
+    auto other = others.find(nameOf(fact));
+    if (other == others.end()) {
+      sentences.push_back(fmt::format("{}: {} is asked for; the entry knows no "
+                                      "such fact",
+                                      nameOf(fact), valueOf(fact)));
+      continue;
+    }
+    if (other->second != valueOf(fact))
+      sentences.push_back(fmt::format("{}: {} is asked for; the entry has {}",
+                                      nameOf(fact), valueOf(fact),
+                                      other->second));
+    others.erase(other);
+  }
+  for (const auto &[name, value] : others)
+    sentences.push_back(fmt::format("{}: the entry has {}; nothing of that "
+                                    "name is asked for",
+                                    name, value));
+  return sentences;
+}
+
+} // namespace replayjit

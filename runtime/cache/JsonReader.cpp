@@ -1,0 +1,110 @@
+//===- JsonReader.cpp - JSON objects, read strictly -----------------------===//
+
+#include "runtime/cache/JsonReader.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace replayjit {
+
+ObjectReader::ObjectReader(Status &status, const Json &json)
+    : status(status), json(json) {
+  if (!json.is_object())
+    status = Status::invalid("kernel.json: it is no JSON object");
+}
+
+ObjectReader::ObjectReader(const ObjectReader &outer, std::string name,
+                           const Json &json)
+    : status(outer.status), path(outer.path + name + "."), json(json) {
+  if (!json.is_object())
+    outer.fail(name.c_str(), "it must be an object");
+}
+
+void ObjectReader::fail(const char *name, std::string_view why) const {
+  if (status)
+    status =
+        Status::invalid(fmt::format("kernel.json: {}{}: {}", path, name, why));
+}
+
+const Json *ObjectReader::member(const char *name) const {
+  know(name);
+  if (!json.is_object())
+    return nullptr; // has been reported
+  auto found = json.find(name);
+  if (found != json.end())
+    return &*found;
+  fail(name, "it is missing");
+  return nullptr;
+}
+
+void ObjectReader::read(const char *name, bool &field) const {
+  const Json *value = member(name);
+  if (!value)
+    return;
+  if (value->is_boolean())
+    field = value->get<bool>();
+  else
+    fail(name, "it must be true or false");
+}
+
+template <typename Int>
+void ObjectReader::readInteger(const char *name, Int &field) const {
+  const Json *value = member(name);
+  if (!value)
+    return;
+  bool fits = false;
+  if (value->is_number_unsigned())
+    fits = std::in_range<Int>(value->get<uint64_t>());
+  else if (value->is_number_integer())
+    fits = std::in_range<Int>(value->get<int64_t>());
+  if (fits)
+    field = value->get<Int>();
+  else
+    fail(name, fmt::format("it must be an integer from {} to {}",
+                           std::numeric_limits<Int>::min(),
+                           std::numeric_limits<Int>::max()));
+}
+
+void ObjectReader::read(const char *name, int &field) const {
+  readInteger(name, field);
+}
+void ObjectReader::read(const char *name, uint32_t &field) const {
+  readInteger(name, field);
+}
+void ObjectReader::read(const char *name, uint64_t &field) const {
+  readInteger(name, field);
+}
+
+void ObjectReader::read(const char *name, std::string &field) const {
+  const Json *value = member(name);
+  if (!value)
+    return;
+  if (value->is_string())
+    field = value->get_ref<const std::string &>();
+  else
+    fail(name, "it must be a string");
+}
+
+ObjectReader ObjectReader::object(const char *name) const {
+  static const Json none;
+  const Json *value = member(name);
+  return ObjectReader(*this, name, value ? *value : none);
+}
+
+const Json *ObjectReader::array(const char *name) const {
+  const Json *value = member(name);
+  if (value && value->is_array())
+    return value;
+  fail(name, "it must be a list");
+  return nullptr;
+}
+
+void ObjectReader::refuseOthers() const {
+  if (!json.is_object())
+    return;
+  for (const auto &[name, value] : json.items())
+    if (std::find(known.begin(), known.end(), name) == known.end())
+      fail(name.c_str(), "a member of this name is unknown");
+}
+
+} // namespace replayjit

@@ -1,0 +1,88 @@
+//===- JsonReader.h - JSON objects, read strictly ---------------*- C++ -*-===//
+//
+// Private to runtime/cache. Types are checked before a value is taken, since
+// the JSON library would end the process where exceptions are off.
+//
+//===----------------------------------------------------------------------===//
+#ifndef REPLAYJIT_RUNTIME_CACHE_JSONREADER_H
+#define REPLAYJIT_RUNTIME_CACHE_JSONREADER_H
+
+#include "compiler/CompiledKernel.h"
+#include "runtime/cache/Fields.h"
+
+#include <nlohmann/json.hpp>
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace replayjit {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char *wordOf(KernelParam::Kind kind) {
+  switch (kind) {
+  case KernelParam::Kind::Pointer:
+    return "pointer";
+  case KernelParam::Kind::I64:
+    return "i64";
+  case KernelParam::Kind::I32:
+    return "i32";
+  case KernelParam::Kind::F32:
+    return "f32";
+  }
+  return nullptr;
+}
+
+/// Reads one object. The first failure goes into a status that nested readers
+/// share; after it a field keeps what it had.
+class ObjectReader {
+public:
+  ObjectReader(Status &status, const Json &json);
+  /// `path` is what errors call the object inside `outer`.
+  ObjectReader(const ObjectReader &outer, std::string path, const Json &json);
+
+  bool has(const char *name) const {
+    return json.is_object() && json.contains(name);
+  }
+  void read(const char *name, bool &field) const;
+  void read(const char *name, int &field) const;
+  void read(const char *name, uint32_t &field) const;
+  void read(const char *name, uint64_t &field) const;
+  void read(const char *name, std::string &field) const;
+  template <typename Enum>
+  requires std::is_enum_v<Enum>
+  void read(const char *name, Enum &field) const {
+    std::string word, allowed;
+    read(name, word);
+    for (int i = 0; const char *candidate = wordOf(Enum(i)); ++i) {
+      if (word == candidate) {
+        field = Enum(i);
+        return;
+      }
+      allowed += (i ? ", " : "") + std::string(candidate);
+    }
+    fail(name, "'" + word + "' is not allowed; allowed are " + allowed);
+  }
+  ObjectReader object(const char *name) const;
+  const Json *array(const char *name) const; ///< Null on failure.
+
+  void know(const char *name) const { known.push_back(name); }
+  /// Fails if there is a member that was neither read nor made known.
+  void refuseOthers() const;
+  void fail(const char *name, std::string_view why) const;
+
+private:
+  const Json *member(const char *name) const;
+  template <typename Int> void readInteger(const char *name, Int &field) const;
+
+  Status &status;
+  std::string path; ///< Ends in a dot unless empty.
+  const Json &json;
+  mutable std::vector<std::string_view> known;
+};
+
+} // namespace replayjit
+
+#endif

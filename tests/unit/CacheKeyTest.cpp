@@ -1,0 +1,127 @@
+//===- CacheKeyTest.cpp - What one asks a cache for -----------------------===//
+
+#include "runtime/cache/CacheKey.h"
+#include "runtime/cache/Digest.h"
+#include "runtime/cache/Fields.h"
+
+#include <catch2/catch.hpp>
+
+#include <set>
+
+using namespace replayjit;
+
+namespace {
+
+struct Anything {
+  template <typename T> operator T() const;
+};
+
+/// Members of a struct of plain values.
+template <typename Struct, typename... Given> consteval size_t memberCount() {
+  if constexpr (requires { Struct{Given{}..., Anything{}}; })
+    return memberCount<Struct, Given..., Anything>();
+  else
+    return sizeof...(Given);
+}
+
+void change(bool &field) { field = !field; }
+void change(int &field) { ++field; }
+
+template <typename Enum>
+requires std::is_enum_v<Enum>
+void change(Enum &field) {
+  const Enum next = Enum(int(field) + 1);
+  field = wordOf(next) ? next : Enum(0);
+}
+
+template <typename Struct> size_t visited() {
+  size_t count = 0;
+  Struct all;
+  visitFields(all, [&](const char *, auto &) { ++count; });
+  return count;
+}
+
+/// Calls `use` with copies of `original`, one field changed in each.
+template <typename Struct, typename Use>
+void changeEach(const Struct &original, Use use) {
+  for (size_t i = 0; i < visited<Struct>(); ++i) {
+    Struct changed = original;
+    size_t at = 0;
+    visitFields(changed, [&](const char *, auto &field) {
+      if (at++ == i)
+        change(field);
+    });
+    use(changed);
+  }
+}
+
+} // namespace
+
+TEST_CASE("every field of spec and tuning is listed") {
+  CHECK(visited<DecodeSpec>() == memberCount<DecodeSpec>());
+  CHECK(visited<DecodeTuning>() == memberCount<DecodeTuning>());
+}
+
+TEST_CASE("a change of any one fact changes the key") {
+  const Target hopper = *Target::parse("sm_90a");
+  std::set<std::string> digests, texts;
+  size_t keys = 0;
+  auto add = [&](const CacheKey &key) {
+    digests.insert(key.digest);
+    texts.insert(key.text);
+    ++keys;
+  };
+  add(CacheKey::of({}, {}, hopper));
+  changeEach(DecodeSpec(), [&](const DecodeSpec &spec) {
+    add(CacheKey::of(spec, {}, hopper));
+  });
+  changeEach(DecodeTuning(), [&](const DecodeTuning &tuning) {
+    add(CacheKey::of({}, tuning, hopper));
+  });
+  for (int member = 0; member < 5; ++member) {
+    Target other = hopper;
+    auto &[chip, capability, ptxVersion, shared, bulk] = other;
+    member == 0   ? void(chip = "sm_90")
+    : member == 1 ? void(++capability)
+    : member == 2 ? void(++ptxVersion)
+    : member == 3 ? void(++shared)
+                  : void(bulk = !bulk);
+    add(CacheKey::of({}, {}, other));
+  }
+  add(CacheKey::of({}, {}, hopper, generatorVersion + 1));
+  CHECK(keys ==
+        1 + memberCount<DecodeSpec>() + memberCount<DecodeTuning>() + 5 + 1);
+  CHECK(digests.size() == keys);
+  CHECK(texts.size() == keys);
+}
+
+TEST_CASE("a key's text is one line a fact, and the same in every process") {
+  const CacheKey key = CacheKey::of({}, {}, *Target::parse("sm_90a"), 7);
+  const auto facts = factsOf(key.text);
+  CHECK(facts.size() ==
+        1 + 5 + memberCount<DecodeSpec>() + memberCount<DecodeTuning>());
+  CHECK(facts[0] == "generator.version = 7");
+  CHECK(facts[1] == "target.chip = sm_90a");
+  CHECK(facts[6] == "spec.family = replay");
+  CHECK(facts.back() == "tuning.prefetchDistance = 0");
+  CHECK(isDigest(key.digest));
+  CHECK(key.digest == digestOf(key.text));
+}
+
+TEST_CASE("digests are XXH3 of 128 bits") {
+  // The published value of the empty input.
+  CHECK(digestOf("") == "99aa06d3014798d86001c324468d497f");
+  CHECK_FALSE(isDigest(""));
+  CHECK_FALSE(isDigest("99AA06d3014798d86001c324468d497f"));
+  CHECK_FALSE(isDigest("99aa06d3014798d86001c324468d497"));
+  CHECK_FALSE(isDigest("../06d3014798d86001c324468d49700"));
+}
+
+TEST_CASE("differences name fact, wish and find") {
+  CHECK(differences("a = 1\nb = x\n", "a = 1\nb = x\n").empty());
+  CHECK(differences("a = 1\nb = x\nc = 3\n", "b = y\na = 1\nd = 4\n") ==
+        std::vector<std::string>{
+            "b: x is asked for; the entry has y",
+            "c: 3 is asked for; the entry knows no such fact",
+            "d: the entry has 4; nothing of that name is asked for"});
+}
