@@ -22,6 +22,7 @@ enum class StatusCode {
   NotFound = 5,        ///< A tool, library, file or symbol is missing.
   DriverError = 6,     ///< A CUDA driver call failed; call, code, text inside.
   ExecutionFault = 7,  ///< Emulation found a hazard in the running program.
+  StorageFailed = 8,   ///< The cache's file system refused; errno's text inside.
 };
 
 /// Success, or a code and one sentence that names what was asked, what was
