@@ -1,0 +1,146 @@
+//===- CompileOnce.cpp - From the cache, or compiled once -----------------===//
+
+#include "runtime/cache/CompileOnce.h"
+
+#include "runtime/cache/CompileLock.h"
+
+#include <cstdlib>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace replayjit {
+
+static Status readSwitch(const char *name, bool &value) {
+  const char *text = getenv(name);
+  const std::string_view found = text ? text : "";
+  value = found == "1";
+  if (found.empty() || found == "0" || found == "1")
+    return Status::ok();
+  return Status::invalid(
+      fmt::format("{}: '{}' is not allowed; it must be 0 or 1", name, found));
+}
+
+Result<CompileOnceOptions> CompileOnceOptions::fromEnvironment() {
+  CompileOnceOptions options;
+  if (Status status = readSwitch("REPLAYJIT_MUST_HIT", options.mustHit);
+      !status)
+    return status;
+  if (Status status =
+          readSwitch("REPLAYJIT_ALWAYS_COMPILE", options.alwaysCompile);
+      !status)
+    return status;
+  if (options.mustHit && options.alwaysCompile)
+    return Status::invalid("REPLAYJIT_MUST_HIT and REPLAYJIT_ALWAYS_COMPILE "
+                           "exclude each other; unset one");
+  return options;
+}
+
+CompileOnce::CompileOnce(DiskCache cache, CompileOnceOptions options)
+    : cache(std::move(cache)), options(options) {}
+
+CacheCounters CompileOnce::counters() const {
+  std::lock_guard lock(mutex);
+  return counts;
+}
+
+void CompileOnce::count(uint64_t CacheCounters::*counter) {
+  std::lock_guard lock(mutex);
+  ++(counts.*counter);
+}
+
+Result<CompileOnce::Answer> CompileOnce::findOrCompile(
+    const CacheKey &key,
+    const std::function<Result<CompiledKernel>()> &compile) {
+  std::shared_ptr<Flight> flight;
+  {
+    std::unique_lock lock(mutex);
+    auto [place, isFirst] =
+        flights.try_emplace(key.digest, std::shared_ptr<Flight>());
+    if (!isFirst) {
+      flight = place->second;
+      ++counts.waits;
+      landed.wait(lock, [&] { return flight->isDone; });
+      Result<Answer> answer = flight->answer;
+      if (answer) {
+        answer->isCompiled = false;
+        ++counts.hits;
+      }
+      return answer;
+    }
+    flight = place->second = std::make_shared<Flight>();
+  }
+  Result<Answer> answer = lookUp(key, compile);
+  {
+    std::lock_guard lock(mutex);
+    flight->answer = answer;
+    flight->isDone = true;
+    flights.erase(key.digest);
+  }
+  landed.notify_all();
+  return answer;
+}
+
+Result<CompileOnce::Answer>
+CompileOnce::lookUp(const CacheKey &key,
+                    const std::function<Result<CompiledKernel>()> &compile) {
+  if (options.alwaysCompile)
+    return compileAndPublish(key, compile);
+  auto find = [&]() -> std::optional<Answer> {
+    std::optional<CompiledKernel> kernel = cache.find(key);
+    if (!kernel)
+      return std::nullopt;
+    count(&CacheCounters::hits);
+    return Answer{std::move(*kernel), false};
+  };
+  if (std::optional<Answer> hit = find())
+    return std::move(*hit);
+  count(&CacheCounters::misses);
+  if (options.mustHit)
+    return missing(key);
+  if (cache.options().roots.empty())
+    return compileAndPublish(key, compile);
+
+  Result<CompileLock> lock =
+      CompileLock::acquire(cache.lockFolder(), key.digest, options.patience);
+  if (!lock)
+    cache.report("cache: " + lock.status().message +
+                 "; this process compiles for itself");
+  if (lock ? lock->waited() : lock.status().code == StatusCode::NotFound)
+    count(&CacheCounters::waits);
+  // Another may have published since the first look, whether we waited or not.
+  if (std::optional<Answer> hit = find())
+    return std::move(*hit);
+  return compileAndPublish(key, compile);
+}
+
+Result<CompileOnce::Answer> CompileOnce::compileAndPublish(
+    const CacheKey &key,
+    const std::function<Result<CompiledKernel>()> &compile) {
+  count(&CacheCounters::compiles);
+  Result<CompiledKernel> kernel = compile();
+  if (!kernel)
+    return kernel.status();
+  if (cache.options().roots.empty())
+    return Answer{std::move(*kernel), true};
+  using Replace = DiskCache::Replace;
+  Result<DiskCache::Published> published = cache.publish(
+      key, *kernel, options.alwaysCompile ? Replace::Always : Replace::Damaged);
+  if (!published)
+    cache.report(published.status().message + "; this kernel is not kept");
+  else if (*published == DiskCache::Published::WasThere)
+    // All processes of a host had better run the same bytes.
+    if (std::optional<CompiledKernel> winner = cache.find(key))
+      return Answer{std::move(*winner), true};
+  return Answer{std::move(*kernel), true};
+}
+
+Status CompileOnce::missing(const CacheKey &key) const {
+  return Status::error(
+      StatusCode::NotFound,
+      fmt::format("{} for {} is not cached, and REPLAYJIT_MUST_HIT forbids to "
+                  "compile it: {}",
+                  kernelName(key.spec, key.tuning), key.target.chip,
+                  fmt::join(cache.explain(key), "\n  ")));
+}
+
+} // namespace replayjit

@@ -1,0 +1,269 @@
+//===- CacheProcessesTest.cpp - Many processes, some of them killed -------===//
+
+#include "runtime/cache/CompileOnce.h"
+#include "tests/unit/CacheTestSupport.h"
+
+#include <atomic>
+#include <csignal>
+#include <sys/resource.h>
+#include <thread>
+
+using namespace replayjit;
+using namespace replayjit::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr int keys = 4;
+
+/// What processes tell each other.
+struct Board {
+  std::atomic<bool> go;
+  std::atomic<int> waiting;
+  std::atomic<int> compiles[keys];
+};
+
+/// Asks for every key, beginning at a different one in each process.
+int askForAll(CompileOnce &once, Board &board, int first,
+              std::chrono::milliseconds compileTime) {
+  for (int i = 0; i < keys; ++i) {
+    const int n = (first + i) % keys;
+    auto answer = once.findOrCompile(keyOf(n), [&]() -> Result<CompiledKernel> {
+      ++board.compiles[n];
+      std::this_thread::sleep_for(compileTime);
+      return kernelOf(keyOf(n));
+    });
+    EXPECT(answer);
+    EXPECT(isSame(answer->kernel, kernelOf(keyOf(n))));
+  }
+  return 0;
+}
+
+void checkAllClean(const std::string &root) {
+  const DiskCache cache = openAt(root);
+  for (const CacheEntry &entry : cache.verify())
+    CHECK(entry.status.message == "");
+  CHECK(count(root, ".tmp-") == 0);
+}
+
+} // namespace
+
+TEST_CASE("16 processes on one empty cache compile each key once") {
+  for (int round = 0; round < 3; ++round) {
+    TestFolder folder;
+    Shared<Board> board;
+    std::vector<pid_t> children;
+    for (int i = 0; i < 16; ++i)
+      children.push_back(startChild([&, i] {
+        while (!board->go)
+          std::this_thread::yield();
+        CompileOnce once(openAt(folder / "root"), {});
+        return askForAll(once, *board.operator->(), i, 30ms);
+      }));
+    board->go = true;
+    for (pid_t child : children)
+      CHECK(finish(child) == 0);
+    for (int n = 0; n < keys; ++n)
+      CHECK(board->compiles[n] == 1);
+    CHECK(openAt(folder / "root").list().size() == keys);
+    CHECK(fs::is_empty(folder / "root/.locks"));
+    checkAllClean(folder / "root");
+  }
+}
+
+TEST_CASE("16 processes without file locks end with the same kernels") {
+  TestFolder folder;
+  (void)openAt(folder.path);
+  spit(folder / ".locks", ""); // a file where the locks' folder would be
+  Shared<Board> board;
+  std::vector<pid_t> children;
+  for (int i = 0; i < 16; ++i)
+    children.push_back(startChild([&, i] {
+      while (!board->go)
+        std::this_thread::yield();
+      CompileOnce once(openAt(folder.path), {});
+      return askForAll(once, *board.operator->(), i, 5ms);
+    }));
+  board->go = true;
+  for (pid_t child : children)
+    CHECK(finish(child) == 0);
+  CHECK(openAt(folder.path).list().size() == keys);
+  checkAllClean(folder.path);
+}
+
+TEST_CASE("processes that replace and read one entry never see half of it") {
+  TestFolder folder;
+  const DiskCache cache = openAt(folder.path);
+  REQUIRE(cache.publish(keyOf(0), kernelOf(keyOf(0))));
+  Shared<Board> board;
+  std::vector<pid_t> children;
+  for (int i = 0; i < 3; ++i)
+    children.push_back(startChild([&] {
+      while (!board->go)
+        EXPECT(cache.publish(keyOf(0), kernelOf(keyOf(0)),
+                             DiskCache::Replace::Always));
+      return 0;
+    }));
+  int wrong = 0;
+  for (int i = 0; i < 1000; ++i) {
+    std::optional<CompiledKernel> kernel = cache.find(keyOf(0));
+    wrong += !kernel || !isSame(*kernel, kernelOf(keyOf(0)));
+  }
+  board->go = true;
+  CHECK(wrong == 0);
+  for (pid_t child : children)
+    CHECK(finish(child) == 0);
+  checkAllClean(folder.path);
+}
+
+TEST_CASE("processes that prune while others publish and read") {
+  TestFolder folder;
+  Shared<Board> board;
+  std::vector<pid_t> children;
+  for (int i = 0; i < 4; ++i)
+    children.push_back(startChild([&, i] {
+      const DiskCache cache = openAt(folder.path);
+      for (int round = 0; !board->go; ++round) {
+        const CacheKey key = keyOf((round + i) % keys);
+        if (std::optional<CompiledKernel> kernel = cache.find(key))
+          EXPECT(isSame(*kernel, kernelOf(key)));
+        EXPECT(cache.publish(key, kernelOf(key)));
+        if (i == 0)
+          EXPECT(cache.prune(8000));
+      }
+      return 0;
+    }));
+  std::this_thread::sleep_for(500ms);
+  board->go = true;
+  for (pid_t child : children)
+    CHECK(finish(child) == 0);
+  checkAllClean(folder.path);
+}
+
+TEST_CASE("kill -9 at any moment of a publish leaves a miss or the kernel") {
+  TestFolder folder;
+  std::minstd_rand random(42);
+  int found = 0, missed = 0;
+  for (int round = 0; round < 100; ++round) {
+    const pid_t child = startChild([&] {
+      const DiskCache cache = openAt(folder.path);
+      for (int i = 0;; ++i) {
+        const CacheKey key = keyOf(i % 2);
+        (void)cache.publish(key, kernelOf(key, 200'000),
+                            DiskCache::Replace::Always);
+        if (i % 5 == 4)
+          (void)cache.prune(0);
+      }
+      return 0;
+    });
+    std::this_thread::sleep_for(std::chrono::microseconds(random() % 15'000));
+    REQUIRE(kill(child, SIGKILL) == 0);
+    CHECK(finish(child) == 1000 + SIGKILL);
+
+    auto heard = std::make_shared<std::vector<std::string>>();
+    const DiskCache cache = openAt(folder.path, heard);
+    for (int n = 0; n < 2; ++n) {
+      std::optional<CompiledKernel> kernel = cache.find(keyOf(n));
+      ++(kernel ? found : missed);
+      if (kernel)
+        CHECK(isSame(*kernel, kernelOf(keyOf(n), 200'000)));
+    }
+    CHECK(heard->empty()); // not even a damaged entry
+    checkAllClean(folder.path);
+  }
+  CHECK(found > 0);
+  CHECK(missed > 0);
+}
+
+TEST_CASE("a killed compiler's lock goes to the next, who compiles") {
+  for (int round = 0; round < 10; ++round) {
+    TestFolder folder;
+    Shared<Board> board;
+    const pid_t holder = startChild([&] {
+      CompileOnce once(openAt(folder.path), {});
+      (void)once.findOrCompile(keyOf(0), [&]() -> Result<CompiledKernel> {
+        board->go = true;
+        pause();
+        return Status::invalid("");
+      });
+      return 0;
+    });
+    while (!board->go)
+      std::this_thread::sleep_for(1ms);
+    std::vector<pid_t> others;
+    for (int i = 0; i < 3; ++i)
+      others.push_back(startChild([&] {
+        CompileOnce once(openAt(folder.path), {});
+        ++board->waiting;
+        return askForAll(once, *board.operator->(), 0, 1ms);
+      }));
+    while (board->waiting < 3)
+      std::this_thread::sleep_for(1ms);
+    std::this_thread::sleep_for(5ms);
+    CHECK(board->compiles[0] == 0); // they wait
+    REQUIRE(kill(holder, SIGKILL) == 0);
+    finish(holder);
+    for (pid_t child : others)
+      CHECK(finish(child) == 0);
+    CHECK(board->compiles[0] == 1);
+    checkAllClean(folder.path);
+  }
+}
+
+TEST_CASE("a compiler that hangs is waited for no longer than asked") {
+  TestFolder folder;
+  Shared<Board> board;
+  const pid_t holder = startChild([&] {
+    CompileOnce once(openAt(folder.path), {});
+    (void)once.findOrCompile(keyOf(0), [&]() -> Result<CompiledKernel> {
+      board->go = true;
+      pause();
+      return Status::invalid("");
+    });
+    return 0;
+  });
+  while (!board->go)
+    std::this_thread::sleep_for(1ms);
+  CompileOnceOptions options;
+  options.patience = 100ms;
+  CompileOnce once(openAt(folder.path), options);
+  auto answer = once.findOrCompile(
+      keyOf(0), []() -> Result<CompiledKernel> { return kernelOf(keyOf(0)); });
+  REQUIRE(answer);
+  CHECK(isSame(answer->kernel, kernelOf(keyOf(0))));
+  CHECK(once.counters().waits == 1);
+  CHECK(once.diskCache().find(keyOf(0)));
+  kill(holder, SIGKILL);
+  finish(holder);
+  // Its lock file is swept up by a prune.
+  CHECK_FALSE(fs::is_empty(folder / ".locks"));
+  REQUIRE(once.diskCache().prune(UINT64_MAX));
+  CHECK(fs::is_empty(folder / ".locks"));
+}
+
+TEST_CASE("a file that cannot grow leaves nothing behind") {
+  TestFolder folder;
+  CHECK(inChild([&] {
+          const DiskCache cache = openAt(folder.path);
+          EXPECT(cache.publish(keyOf(0), kernelOf(keyOf(0))));
+          signal(SIGXFSZ, SIG_IGN);
+          const rlimit limit = {10'000, 10'000};
+          EXPECT(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+          auto published = cache.publish(keyOf(1), kernelOf(keyOf(1), 20'000));
+          EXPECT(published.status().code == StatusCode::StorageFailed);
+          EXPECT(published.status().message ==
+                 "cache '" + folder.path +
+                     "': cannot write 'kernel.cubin': File too large");
+          CompileOnce once(cache, {});
+          auto answer =
+              once.findOrCompile(keyOf(1), []() -> Result<CompiledKernel> {
+                return kernelOf(keyOf(1), 20'000);
+              });
+          EXPECT(answer && answer->isCompiled);
+          EXPECT(isSame(answer->kernel, kernelOf(keyOf(1), 20'000)));
+          return 0;
+        }) == 0);
+  CHECK(count(folder.path, ".tmp-") == 0);
+  CHECK(openAt(folder.path).list().size() == 1);
+  checkAllClean(folder.path);
+}
