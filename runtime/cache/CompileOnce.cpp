@@ -97,7 +97,7 @@ CompileOnce::lookUp(const CacheKey &key,
   count(&CacheCounters::misses);
   if (options.mustHit)
     return missing(key);
-  if (cache.options().roots.empty())
+  if (!cache.keeps())
     return compileAndPublish(key, compile);
 
   Result<CompileLock> lock =
@@ -120,7 +120,7 @@ Result<CompileOnce::Answer> CompileOnce::compileAndPublish(
   Result<CompiledKernel> kernel = compile();
   if (!kernel)
     return kernel.status();
-  if (cache.options().roots.empty())
+  if (!cache.keeps())
     return Answer{std::move(*kernel), true};
   using Replace = DiskCache::Replace;
   Result<DiskCache::Published> published = cache.publish(

@@ -97,6 +97,8 @@ Result<DiskCache> DiskCache::open(DiskCacheOptions options) {
                  "REPLAYJIT_CACHE_DIR, XDG_CACHE_HOME or HOME");
     return cache;
   }
+  if (!cache.keeps())
+    return cache;
   const std::string &first = cache.options_.roots.front();
   Status status = makePrivateFolders(first);
   if (status &&
@@ -116,8 +118,8 @@ Result<DiskCache> DiskCache::open(DiskCacheOptions options) {
 std::optional<CompiledKernel> DiskCache::find(const CacheKey &key) const {
   for (const std::string &root : options_.roots) {
     const bool isFirst = &root == &options_.roots.front();
-    Result<CompiledKernel> kernel =
-        loadEntry(entryPath(root, key.digest), key, /*marksUse=*/isFirst);
+    Result<CompiledKernel> kernel = loadEntry(entryPath(root, key.digest), key,
+                                              /*marksUse=*/isFirst && keeps());
     if (kernel)
       return std::move(*kernel);
     if (kernel.status().code != StatusCode::NotFound)
@@ -130,6 +132,11 @@ std::optional<CompiledKernel> DiskCache::find(const CacheKey &key) const {
 //===----------------------------------------------------------------------===//
 // Publishing
 //===----------------------------------------------------------------------===//
+
+static Status cannotChange() {
+  return Status::error(StatusCode::StorageFailed,
+                       "cache: it has no folder, or was opened to be read");
+}
 
 static Status checkKernel(const CacheKey &key, const CompiledKernel &kernel) {
   if (kernel.target.chip != key.target.chip)
@@ -179,9 +186,8 @@ Result<DiskCache::Published> DiskCache::publish(const CacheKey &key,
                                                 Replace replace) const {
   if (Status status = checkKernel(key, kernel); !status)
     return status;
-  if (options_.roots.empty())
-    return Status::error(StatusCode::StorageFailed,
-                         "cache: there is no folder to put an entry into");
+  if (!keeps())
+    return cannotChange();
   const std::string &root = options_.roots.front();
   auto failed = [&root](const Status &status) {
     return Status::error(status.code,
@@ -276,8 +282,8 @@ std::vector<CacheEntry> DiskCache::verify() const {
 }
 
 Result<DiskCache::PruneReport> DiskCache::prune(uint64_t maxBytes) const {
-  if (options_.roots.empty())
-    return PruneReport();
+  if (!keeps())
+    return cannotChange();
   removeLitter(options_.roots.front());
   CompileLock::removeUnused(lockFolder());
   return prune(maxBytes, /*keep=*/"");
@@ -318,6 +324,8 @@ Result<DiskCache::PruneReport> DiskCache::prune(uint64_t maxBytes,
 }
 
 Result<DiskCache::PruneReport> DiskCache::pruneDamaged() const {
+  if (!keeps())
+    return cannotChange();
   PruneReport report;
   for (const CacheEntry &entry : verify()) {
     if (entry.root != options_.roots.front())

@@ -30,6 +30,8 @@ struct DiskCacheOptions {
   std::vector<std::string> roots;
   /// Bytes that the first root may hold; 0: any number.
   uint64_t maxBytes = uint64_t(1) << 30;
+  /// The first root is only read too, and not made: nothing is kept.
+  bool isReadOnly = false;
   /// Hears one sentence about each thing that is wrong but does not stop the
   /// work, from any thread. May be null.
   std::function<void(const std::string &)> diagnose;
@@ -93,6 +95,10 @@ public:
   /// Why `find` finds this key or does not, in sentences: the entry, or what is
   /// wrong with it, or the nearest entry and each fact in which it differs.
   std::vector<std::string> explain(const CacheKey &key) const;
+
+  /// False if publishing can do nothing: there is no root, or it is read-only
+  /// by the options.
+  bool keeps() const { return !options_.roots.empty() && !options_.isReadOnly; }
 
   /// Tells `DiskCacheOptions::diagnose`.
   void report(const std::string &sentence) const;
