@@ -21,7 +21,7 @@ config.test_source_root = os.path.dirname(__file__)
 # Each name becomes a full path, so that a failed RUN line can be pasted.
 for folder, target, names in [
     (config.replayjit_tools_dir, "build the target replayjit-tools",
-     ["replay-opt", "replay-compile", "replay-run"]),
+     ["replay-opt", "replay-compile", "replay-run", "replay-cache"]),
     (config.llvm_tools_dir, "install llvm-22-tools",
      ["FileCheck", "count", "not", "split-file"]),
 ]:

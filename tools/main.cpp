@@ -23,7 +23,8 @@ struct Tool {
 };
 constexpr Tool tools[] = {{"replay-opt", replayjit::replayOpt},
                           {"replay-compile", replayjit::replayCompile},
-                          {"replay-run", replayjit::replayRun}};
+                          {"replay-run", replayjit::replayRun},
+                          {"replay-cache", replayjit::replayCache}};
 
 const Tool *find(std::string_view path) {
   std::string_view name = path.substr(path.rfind('/') + 1);
@@ -48,8 +49,8 @@ int main(int argc, char **argv) {
     ++argv;
   }
   if (!tool) {
-    std::fputs("usage: replayjit-tools replay-opt|replay-compile|replay-run "
-               "[flags]; --help after a tool's name explains it\n",
+    std::fputs("usage: replayjit-tools replay-opt|replay-compile|replay-run|"
+               "replay-cache [flags]; --help after a tool's name explains it\n",
                stderr);
     return replayjit::exitUsage;
   }

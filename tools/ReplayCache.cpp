@@ -1,0 +1,170 @@
+//===- ReplayCache.cpp - What is in the kernel cache ----------------------===//
+
+#include "tools/CommandLine.h"
+#include "tools/SpecOptions.h"
+#include "tools/Tools.h"
+
+#include "runtime/cache/DiskCache.h"
+
+#include <fmt/format.h>
+
+#include <ctime>
+#include <unistd.h>
+
+using namespace replayjit;
+
+namespace {
+struct Options {
+  std::string folders;
+  std::optional<uint64_t> maxBytes;
+  bool damaged = false;
+  SpecOptions kernel; ///< Of explain.
+};
+} // namespace
+
+/// Accepts what REPLAYJIT_CACHE_MAX_BYTES accepts.
+static CLI::Validator isByteCount() {
+  return CLI::Validator(
+      [](std::string &value) {
+        uint64_t number = 0;
+        if (CLI::detail::lexical_cast(value, number))
+          return std::string();
+        return fmt::format("'{}' is not allowed; it must be a number of bytes",
+                           value);
+      },
+      "");
+}
+
+/// The cache of the flag, else of the environment.
+static Result<DiskCache> openCache(const Options &options, bool isReadOnly) {
+  if (!options.folders.empty())
+    setenv("REPLAYJIT_CACHE_DIR", options.folders.c_str(), /*overwrite=*/1);
+  Result<DiskCacheOptions> found = DiskCacheOptions::fromEnvironment();
+  if (!found)
+    return found.status();
+  found->isReadOnly = isReadOnly;
+  found->diagnose = [](const std::string &sentence) {
+    std::fflush(stdout);
+    std::fprintf(stderr, "warning: %s\n", sentence.c_str());
+  };
+  return DiskCache::open(std::move(*found));
+}
+
+static std::string timeText(int64_t nanoseconds) {
+  const time_t seconds = nanoseconds / 1'000'000'000;
+  char text[32] = "-";
+  tm parts;
+  if (nanoseconds && gmtime_r(&seconds, &parts))
+    std::strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text;
+}
+
+/// One line an entry, by root; what is wrong with an entry below it. Returns
+/// how many are wrong.
+static size_t print(const DiskCache &cache,
+                    const std::vector<CacheEntry> &entries) {
+  for (const std::string &folder : cache.options().roots)
+    if (access(folder.c_str(), F_OK) != 0)
+      fmt::print("{}: there is no such folder\n", folder);
+  size_t wrong = 0;
+  uint64_t bytes = 0;
+  std::string root;
+  for (const CacheEntry &entry : entries) {
+    if (entry.root != root)
+      fmt::print("{}:\n", root = entry.root);
+    fmt::print("  {}  {:>9}  {}  {}\n", entry.digest, entry.bytes,
+               timeText(entry.lastUsed), entry.name.empty() ? "?" : entry.name);
+    if (!entry.status) {
+      fmt::print("    not used: {}\n", entry.status.message);
+      ++wrong;
+    }
+    bytes += entry.bytes;
+  }
+  fmt::print("{} {}, {} bytes, {} not usable\n", entries.size(),
+             entries.size() == 1 ? "entry" : "entries", bytes, wrong);
+  return wrong;
+}
+
+static int prune(const DiskCache &cache, const Options &options) {
+  if (options.damaged) {
+    Result<DiskCache::PruneReport> report = cache.pruneDamaged();
+    if (!report)
+      return fail(report.status().message);
+    fmt::print("removed {} damaged, {} bytes\n", report->removed,
+               report->removedBytes);
+  }
+  if (options.damaged && !options.maxBytes)
+    return 0;
+  uint64_t bound = options.maxBytes.value_or(cache.options().maxBytes);
+  if (!options.maxBytes && bound == 0)
+    bound = UINT64_MAX;
+  Result<DiskCache::PruneReport> report = cache.prune(bound);
+  if (!report)
+    return fail(report.status().message);
+  fmt::print("removed {}, {} bytes; {} left, {} bytes\n", report->removed,
+             report->removedBytes, report->kept, report->keptBytes);
+  return 0;
+}
+
+static int explain(const DiskCache &cache, const SpecOptions &flags) {
+  Result<DecodeSpec> spec = flags.spec();
+  if (!spec)
+    return fail(spec.status().message);
+  Result<std::optional<Target>> chip = flags.target();
+  if (!chip)
+    return fail(chip.status().message);
+  const Target target = chip->value_or(Target());
+  const DecodeTuning tuning = flags.tuning(*spec, /*rows=*/0, target);
+  if (Status status = validate(*spec, tuning, target); !status)
+    return fail(status.message);
+  fmt::print("{} for {}\n", kernelName(*spec, tuning), target.chip);
+  for (const std::string &line :
+       cache.explain(CacheKey::of(*spec, tuning, target)))
+    fmt::print("{}\n", line);
+  return 0;
+}
+
+int replayjit::replayCache(int argc, char **argv) {
+  CLI::App app("Shows and tends the folders in which compiled kernels are "
+               "kept",
+               "replay-cache");
+  app.require_subcommand(1);
+  app.fallthrough();
+  Options options;
+  app.add_option("--dir", options.folders,
+                 "The folders, divided by ':'; default: "
+                 "$REPLAYJIT_CACHE_DIR, or ~/.cache/replayjit");
+  CLI::App *listing =
+      app.add_subcommand("list", "Each entry: key, bytes, last use, kernel");
+  CLI::App *verifying = app.add_subcommand(
+      "verify", "The same after reading all files and comparing all "
+                "checksums; status 1 if an entry is not usable");
+  CLI::App *pruning = app.add_subcommand(
+      "prune", "Remove least recently used entries of the first folder");
+  pruning
+      ->add_option("--max-bytes", options.maxBytes,
+                   "Until it holds no more than this; default: "
+                   "$REPLAYJIT_CACHE_MAX_BYTES, or 1 GiB")
+      ->check(isByteCount());
+  pruning->add_flag("--damaged", options.damaged,
+                    "Remove the entries that verify finds fault with");
+  CLI::App *explaining = app.add_subcommand(
+      "explain", "Why a kernel is found or not, and what the nearest entry "
+                 "has instead");
+  options.kernel.addTo(*explaining);
+  if (std::optional<int> status = parse(app, argc, argv))
+    return *status;
+
+  Result<DiskCache> cache = openCache(options, /*isReadOnly=*/!*pruning);
+  if (!cache)
+    return fail(cache.status().message);
+  if (*listing) {
+    print(*cache, cache->list());
+    return 0;
+  }
+  if (*verifying)
+    return print(*cache, cache->verify()) ? exitFailure : 0;
+  if (*pruning)
+    return prune(*cache, options);
+  return explain(*cache, options.kernel);
+}
