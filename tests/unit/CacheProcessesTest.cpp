@@ -199,9 +199,20 @@ TEST_CASE("processes that prune while others publish and read") {
 
 TEST_CASE("kill -9 at any moment of a publish leaves a miss or the kernel") {
   TestFolder folder;
+  // Kills spread over some publishes, however long the disk takes for one.
+  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < 3; ++i)
+    REQUIRE(openAt(folder.path)
+                .publish(keyOf(0), kernelOf(keyOf(0), 200'000),
+                         DiskCache::Replace::Always));
+  const std::chrono::duration<double> span =
+      2 * (std::chrono::steady_clock::now() - start);
+  REQUIRE(openAt(folder.path).prune(0));
   std::minstd_rand random(42);
-  int found = 0, missed = 0;
-  for (int round = 0; round < 100; ++round) {
+  std::uniform_real_distribution<> part(0, 1);
+  int found = 0, missed = 0, halfway = 0;
+  for (int round = 0;
+       round < 60 || (round < 600 && !(found && missed && halfway)); ++round) {
     Shared<Board> board;
     const pid_t child = startChild([&] {
       const DiskCache cache = openAt(folder.path);
@@ -217,9 +228,10 @@ TEST_CASE("kill -9 at any moment of a publish leaves a miss or the kernel") {
     });
     while (!board->go)
       std::this_thread::yield();
-    std::this_thread::sleep_for(std::chrono::microseconds(random() % 10'000));
+    std::this_thread::sleep_for(part(random) * span);
     REQUIRE(kill(child, SIGKILL) == 0);
     CHECK(finish(child) == 1000 + SIGKILL);
+    halfway += count(folder.path, ".tmp-") > 0;
 
     auto heard = std::make_shared<std::vector<std::string>>();
     const DiskCache cache = openAt(folder.path, heard);
@@ -234,6 +246,7 @@ TEST_CASE("kill -9 at any moment of a publish leaves a miss or the kernel") {
   }
   CHECK(found > 0);
   CHECK(missed > 0);
+  CHECK(halfway > 0);
 }
 
 TEST_CASE("a killed compiler's lock goes to the next, who compiles") {
