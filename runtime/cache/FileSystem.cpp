@@ -185,8 +185,8 @@ Status makePrivateFolders(const std::string &path) {
   if (const size_t slash = path.rfind('/'); slash != path.npos && slash > 0)
     if (Status status = makePrivateFolders(path.substr(0, slash)); !status)
       return status;
-  if (mkdir(path.c_str(), 0700) == 0)
-    return Status::ok();
+  if (mkdir(path.c_str(), 0700) == 0 && chmod(path.c_str(), 0700) == 0)
+    return Status::ok(); // chmod: against the umask
   if (errno == EEXIST && stat(path.c_str(), &info) == 0) {
     if (S_ISDIR(info.st_mode)) // another process made it
       return Status::ok();
@@ -227,7 +227,10 @@ Result<TemporaryFolder> TemporaryFolder::create(const std::string &root) {
       fmt::format("{}/{}{}-{}-XXXXXX", root, litterIntro, machine(), getpid());
   if (!mkdtemp(path.data()))
     return storageError(fmt::format("make a folder in '{}'", root));
-  return TemporaryFolder(std::move(path));
+  TemporaryFolder folder(std::move(path));
+  if (chmod(folder.path().c_str(), 0700) != 0) // against the umask
+    return storageError(fmt::format("make a folder in '{}'", root));
+  return folder;
 }
 
 static void removeAll(const std::string &path) {

@@ -24,9 +24,12 @@ bool mountPrivately(const std::string &path, const char *options) {
   if (unshare(CLONE_NEWNS) != 0) {
     // A user may in a user namespace, where the kernel lets him have one.
     const uid_t user = geteuid();
+    const gid_t group = getegid();
     if (unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0)
       return false;
     spit("/proc/self/uid_map", "0 " + std::to_string(user) + " 1");
+    spit("/proc/self/setgroups", "deny");
+    spit("/proc/self/gid_map", "0 " + std::to_string(group) + " 1");
   }
   return mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
          mount("tmpfs", path.c_str(), "tmpfs", 0, options) == 0;

@@ -30,7 +30,10 @@ public:
     REQUIRE(mkdtemp(name));
     path = name;
   }
-  ~TestFolder() { fs::remove_all(path); }
+  ~TestFolder() {
+    std::error_code ignored;
+    fs::remove_all(path, ignored);
+  }
   std::string operator/(const std::string &name) const {
     return path + "/" + name;
   }
