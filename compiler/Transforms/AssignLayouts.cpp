@@ -399,12 +399,21 @@ private:
           scan && type.getRank() == 1
               ? LinearLayout::inRegisters(type.getShape(), numWarps)
               : spreadOut(type, scan ? scan.getAxis() : 0);
-      for (Value value : {operand, result})
-        if (known.insert({value, layout}).second) {
-          reserved.push_back(value);
-          held.insert(value);
-        }
+      reserve(result, layout);
+      reserve(operand, layout);
     });
+  }
+
+  /// Takes along the elementwise work that gives `value`, up to its loads.
+  void reserve(Value value, const LinearLayout &layout) {
+    if (!tileTypeOf(value) || !known.insert({value, layout}).second)
+      return;
+    reserved.push_back(value);
+    held.insert(value);
+    Operation *def = value.getDefiningOp();
+    if (def && isUniform(def))
+      for (Value operand : def->getOperands())
+        reserve(operand, layout);
   }
 
   /// Only now do the reserved layouts flow on.

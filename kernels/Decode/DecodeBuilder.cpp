@@ -69,12 +69,9 @@ public:
     // Any grid: blocks past the batch do nothing.
     b.when(b.isLess(at.row, b.argument("batch")), [&] {
       readPlaces();
-      // Before it is known whether the row is live: a token's inputs are there
-      // for every row, and its gates and norms need no slot.
-      Token token = readToken();
       Value isThere = negated(isNull(at.slot));
       b.branch(
-          b.allOf(isThere, allLegal()), [&] { liveRow(token); },
+          b.allOf(isThere, allLegal()), [&] { liveRow(); },
           [&] { nullRow(isThere); });
     });
     return b.take();
@@ -240,8 +237,11 @@ private:
     return {gate, scaled, k, v, b.sum(b.mul(k, scaled))};
   }
 
-  void liveRow(Token &token) {
+  void liveRow() {
     prefetchAhead(); // The loads below are hoisted above it.
+    // Not before the row is known to be live, though every row has inputs: a
+    // norm waits for q and k, and the state's loads would wait behind it.
+    Token token = readToken();
     b.describe("readout");
     Value total;
     if (hasRing() && spec.ringFormat != RingFormat::Raw)
