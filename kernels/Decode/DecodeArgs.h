@@ -14,48 +14,53 @@ namespace replayjit {
 /// The arguments of one launch of Family::Replay or Packed. This struct is the
 /// kernel's parameter buffer, byte for byte. Pointers are device addresses
 /// owned by the caller; strides and pitches count elements. Inner dimensions
-/// are dense. What a spec does not have is ignored.
+/// are dense. What a spec does not have is ignored. The order is that of need:
+/// each 64 bytes are one line of the constant cache, and a block waits for the
+/// first line before it can ask for anything else.
 struct DecodeArgs {
-  uint64_t q = 0; ///< [B, 2*H*K + HV*V], q then k then v; or q alone, [B, H, K]
-  uint64_t k = 0; ///< [B, H, K], if hasSeparateQkv
-  uint64_t v = 0; ///< [B, HV, V], if hasSeparateQkv
-  uint64_t a = 0; ///< GDN [B, HV]; KDA [B, HV, K]
-  uint64_t b = 0; ///< [B, HV]
-  uint64_t aLog = 0;         ///< [HV]
-  uint64_t dtBias = 0;       ///< GDN [HV]; KDA [HV, K]
-  uint64_t out = 0;          ///< [B, HV, V]
-  uint64_t state = 0;        ///< [slots, HV, V, K], read and written in place
-  uint64_t dRing = 0;        ///< [ringSlots, HV, L, V]
-  uint64_t kRing = 0;        ///< [ringSlots, H, L, K]
-  uint64_t gRing = 0;        ///< GDN [ringSlots, HV, L]; KDA [.., HV, L, K]
   uint64_t stateIndices = 0; ///< [B]
-  uint64_t writePos = 0;     ///< [B] int32
-  uint64_t forceFlush = 0;   ///< [B] int32, if hasForceFlush
-  uint64_t ringBase = 0;     ///< [B] int32, if isCircular
-  uint64_t ringIndices = 0;  ///< [B], if hasRingIndices; else stateIndices
-  uint64_t dstIndices = 0;   ///< [B], if hasDstIndices; else stateIndices
-  uint64_t trackIndices = 0; ///< [B], if hasTrackIndices; null slots: none
-  uint64_t errorWord = 0;    ///< An ErrorWord, or 0
-  int64_t qStride = 0;       ///< Of a row of q, or of q, k and v together
-  int64_t kStride = 0;
-  int64_t vStride = 0;
-  int64_t aStride = 0;
-  int64_t bStride = 0;
-  int64_t outStride = 0;
   int64_t stateIndexStride = 1;
-  int64_t ringIndexStride = 1;
-  int64_t dstIndexStride = 1;
-  int64_t trackIndexStride = 1;
-  int64_t statePitch = 0; ///< >= HV*V*K
-  int64_t dPitch = 0;
-  int64_t kPitch = 0;
-  int64_t gPitch = 0;
   int32_t batch = 0; ///< Rows of this launch; 0 is a valid no-op.
   int32_t slots = 0;
-  int32_t ringSlots = 0;    ///< If hasRingIndices; else slots.
-  int32_t layer = 0;        ///< What an ErrorWord calls this launch.
+  uint64_t writePos = 0;  ///< [B] int32
+  uint64_t state = 0;     ///< [slots, HV, V, K], read and written in place
+  int64_t statePitch = 0; ///< >= HV*V*K
+  uint64_t q = 0; ///< [B, 2*H*K + HV*V], q then k then v; or q alone, [B, H, K]
+  int64_t qStride = 0; ///< Of a row of q, or of q, k and v together
+
+  uint64_t a = 0; ///< GDN [B, HV]; KDA [B, HV, K]
+  int64_t aStride = 0;
+  uint64_t b = 0; ///< [B, HV]
+  int64_t bStride = 0;
+  uint64_t aLog = 0;   ///< [HV]
+  uint64_t dtBias = 0; ///< GDN [HV]; KDA [HV, K]
+  uint64_t out = 0;    ///< [B, HV, V]
+  int64_t outStride = 0;
+
+  uint64_t dRing = 0; ///< [ringSlots, HV, L, V]
+  int64_t dPitch = 0;
+  uint64_t kRing = 0; ///< [ringSlots, H, L, K]
+  int64_t kPitch = 0;
+  uint64_t gRing = 0; ///< GDN [ringSlots, HV, L]; KDA [ringSlots, HV, L, K]
+  int64_t gPitch = 0;
+  uint64_t forceFlush = 0;  ///< [B] int32, if hasForceFlush
   float scale = 1.0f;       ///< Multiplies q after normalization.
   float lowerBound = -5.0f; ///< Of Gate::LowerBound: finite, negative.
+
+  uint64_t k = 0; ///< [B, H, K], if hasSeparateQkv
+  int64_t kStride = 0;
+  uint64_t v = 0; ///< [B, HV, V], if hasSeparateQkv
+  int64_t vStride = 0;
+  uint64_t ringBase = 0;    ///< [B] int32, if isCircular
+  uint64_t ringIndices = 0; ///< [B], if hasRingIndices; else stateIndices
+  int64_t ringIndexStride = 1;
+  uint64_t dstIndices = 0; ///< [B], if hasDstIndices; else stateIndices
+  int64_t dstIndexStride = 1;
+  uint64_t trackIndices = 0; ///< [B], if hasTrackIndices; null slots: none
+  int64_t trackIndexStride = 1;
+  uint64_t errorWord = 0; ///< An ErrorWord, or 0
+  int32_t ringSlots = 0;  ///< If hasRingIndices; else slots.
+  int32_t layer = 0;      ///< What an ErrorWord calls this launch.
 };
 
 /// One layer of a launch of Family::Materialize, in device memory.

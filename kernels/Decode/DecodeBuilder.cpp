@@ -23,34 +23,38 @@ std::vector<ArgumentSpec> argumentsOf(const DecodeSpec &spec) {
   auto input = [](const char *name, DataType type) {
     return ArgumentSpec{name, type, /*isPointer=*/true, /*isReadOnly=*/true};
   };
+  // The cursor may stand in for an absent force_flush, so neither is declared
+  // free of aliases, nor are the indices.
   auto memory = [](const char *name, DataType type) {
     return ArgumentSpec{name, type, /*isPointer=*/true, /*isReadOnly=*/false};
   };
-  std::vector<ArgumentSpec> arguments = {
-      input("q", spec.actType), input("k", spec.actType),
-      input("v", spec.actType), input("a", spec.gateType),
-      input("b", spec.gateType), input("aLog", spec.paramType),
-      input("dtBias", spec.paramType), memory("out", spec.outType),
-      memory("state", spec.stateType), memory("dRing", spec.ringType),
-      memory("kRing", spec.ringType), memory("gRing", DataType::F32),
-      // The cursor may stand in for an absent force_flush, so neither is
-      // declared free of aliases, nor are the indices.
-      memory("stateIndices", spec.indexType), memory("writePos", DataType::I32),
-      memory("forceFlush", DataType::I32), memory("ringBase", DataType::I32),
-      memory("ringIndices", spec.indexType),
-      memory("dstIndices", spec.indexType),
-      memory("trackIndices", spec.indexType),
-      memory("errorWord", DataType::I32)};
-  for (const char *name :
-       {"qStride", "kStride", "vStride", "aStride", "bStride", "outStride",
-        "stateIndexStride", "ringIndexStride", "dstIndexStride",
-        "trackIndexStride", "statePitch", "dPitch", "kPitch", "gPitch"})
-    arguments.push_back({name, DataType::I64, /*isPointer=*/false});
-  for (const char *name : {"batch", "slots", "ringSlots", "layer"})
-    arguments.push_back({name, DataType::I32, /*isPointer=*/false});
-  for (const char *name : {"scale", "lowerBound"})
-    arguments.push_back({name, DataType::F32, /*isPointer=*/false});
-  return arguments;
+  auto scalar = [](const char *name, DataType type = DataType::I64) {
+    return ArgumentSpec{name, type, /*isPointer=*/false};
+  };
+  const DataType index = spec.indexType, i32 = DataType::I32;
+  return {memory("stateIndices", index), scalar("stateIndexStride"),
+          scalar("batch", i32), scalar("slots", i32), memory("writePos", i32),
+          memory("state", spec.stateType), scalar("statePitch"),
+          input("q", spec.actType), scalar("qStride"),
+          //
+          input("a", spec.gateType), scalar("aStride"),
+          input("b", spec.gateType), scalar("bStride"),
+          input("aLog", spec.paramType), input("dtBias", spec.paramType),
+          memory("out", spec.outType), scalar("outStride"),
+          //
+          memory("dRing", spec.ringType), scalar("dPitch"),
+          memory("kRing", spec.ringType), scalar("kPitch"),
+          memory("gRing", DataType::F32), scalar("gPitch"),
+          memory("forceFlush", i32), scalar("scale", DataType::F32),
+          scalar("lowerBound", DataType::F32),
+          //
+          input("k", spec.actType), scalar("kStride"), input("v", spec.actType),
+          scalar("vStride"), memory("ringBase", i32),
+          memory("ringIndices", index), scalar("ringIndexStride"),
+          memory("dstIndices", index), scalar("dstIndexStride"),
+          memory("trackIndices", index), scalar("trackIndexStride"),
+          memory("errorWord", i32), scalar("ringSlots", i32),
+          scalar("layer", i32)};
 }
 
 class DecodeProgram : PoolProgram {

@@ -41,6 +41,8 @@ constexpr BlockChoice circularBlocks[] = {{anyNumber, 64, 4, 0, 2}};
 // Without a ring a head's rows share q and k alone, and a block of one warp
 // never waits for another.
 constexpr BlockChoice packedBlocks[] = {{anyNumber, 8, 1, 0, 1}};
+constexpr BlockChoice packedHalfBlocks[] = {{128, 8, 1, 0, 1},
+                                            {anyNumber, 16, 1, 0, 1}};
 // Where a thread holds less, more warps share the rows.
 constexpr BlockChoice smallThreadBlocks[] = {{anyNumber, 32, 8, 0, 2}};
 
@@ -48,6 +50,8 @@ static std::span<const BlockChoice> blocksFor(const DecodeSpec &spec,
                                               bool smallThreads) {
   if (smallThreads)
     return smallThreadBlocks;
+  if (spec.ringDepth == 1 && spec.stateType != DataType::F32)
+    return packedHalfBlocks;
   if (spec.ringDepth == 1)
     return packedBlocks;
   if (spec.isCircular)

@@ -16,8 +16,8 @@ using namespace replayjit;
 TEST_CASE("parameter buffers have no holes", "[args]") {
   CHECK(std::is_standard_layout_v<DecodeArgs>);
   CHECK(sizeof(DecodeArgs) == 20 * 8 + 14 * 8 + 4 * 4 + 2 * 4);
-  CHECK(offsetof(DecodeArgs, qStride) == 20 * 8);
-  CHECK(offsetof(DecodeArgs, batch) == 34 * 8);
+  CHECK(offsetof(DecodeArgs, qStride) == 56);
+  CHECK(offsetof(DecodeArgs, batch) == 16);
   CHECK(sizeof(MaterializeArgs) == 8 * 8 + 3 * 8 + 4 * 4);
   CHECK(sizeof(ReplayLayer) == 8 * 8);
   CHECK(sizeof(ErrorWord) == 24);
