@@ -36,8 +36,6 @@ constexpr BlockChoice halfBlocks[] = {
 // A scan of the gates for each block: larger ones pay sooner.
 constexpr BlockChoice kdaBlocks[] = {{4096, 64, 4, 168, 2},
                                      {anyNumber, 128, 4, 0, 2}};
-// Two kinds of flush need all registers.
-constexpr BlockChoice circularBlocks[] = {{anyNumber, 64, 4, 0, 2}};
 // Without a ring a head's rows share q and k alone, and a block of one warp
 // never waits for another.
 constexpr BlockChoice packedBlocks[] = {{anyNumber, 8, 1, 0, 1}};
@@ -54,8 +52,6 @@ static std::span<const BlockChoice> blocksFor(const DecodeSpec &spec,
     return packedHalfBlocks;
   if (spec.ringDepth == 1)
     return packedBlocks;
-  if (spec.isCircular)
-    return circularBlocks;
   if (spec.isKda)
     return kdaBlocks;
   if (spec.stateType != DataType::F32)
