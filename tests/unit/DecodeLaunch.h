@@ -145,6 +145,12 @@ public:
     return true;
   }
 
+  /// Calls `visit(bytes)` for the memory of every tensor, a vector<char> &.
+  template <typename Visit> void forEachTensor(Visit visit) {
+    for (Buffer &buffer : buffers)
+      visit(buffer.bytes);
+  }
+
   DecodeSpec spec;
   DecodeArgs args;
   ErrorWord error;

@@ -95,7 +95,7 @@ TEST_CASE("the tuning follows the batch", "[spec]") {
     CHECK(choose(spec, rows).numWarps == 4);
 
   spec.stateType = DataType::BF16;
-  CHECK(choose(spec, 2).blockV == 32);
+  CHECK(choose(spec, 2).blockV == 64);
   CHECK(choose(spec, 8).blockV == 64);
   CHECK(choose(spec, 9).blockV == 128);
 
