@@ -24,8 +24,10 @@ public:
   virtual ResourceUsage resources() const = 0;
 };
 
-/// A GPU or the emulation. Not thread-safe: one thread uses a device at a time.
-/// Launches and copies run in order on one stream.
+/// A GPU or the emulation. Launches and copies run in order on one stream, but
+/// for launchOn. One thread uses a device at a time, with one exception: while
+/// no thread allocates, frees or times, any may load and launch. It outlives
+/// its loaded kernels.
 class Device {
 public:
   virtual ~Device() = default;
@@ -53,14 +55,20 @@ public:
   virtual Status launch(LoadedKernel &kernel, uint32_t blocks,
                         const void *params, size_t paramBytes) = 0;
 
+  /// The same on the caller's `stream`, a CUstream of the device's context;
+  /// null is the legacy default stream. It is one driver call between pushing
+  /// and popping the context; neither locks, allocates nor touches a file
+  /// unless it fails. Unsupported under emulation, which has no streams.
+  virtual Status launchOn(void *stream, LoadedKernel &kernel, uint32_t blocks,
+                          const void *params, size_t paramBytes);
+
   /// Waits for all work; reports faults of earlier launches.
   virtual Status synchronize() = 0;
 
   /// Milliseconds per run of `body`, which only launches: it is captured into a
   /// graph, replayed `repeats` times after a warm-up, and the median is taken.
   /// Unsupported under emulation.
-  template <typename Body>
-  Result<double> time(Body body, int repeats) {
+  template <typename Body> Result<double> time(Body body, int repeats) {
     if (Status status = beginCapture(); !status)
       return status;
     Status launched = body();
@@ -74,6 +82,12 @@ protected:
   virtual Status beginCapture() = 0;
   virtual Result<double> endCaptureAndTime(int repeats) = 0;
 };
+
+inline Status Device::launchOn(void *, LoadedKernel &, uint32_t, const void *,
+                               size_t) {
+  return Status::error(StatusCode::Unsupported,
+                       description() + ": there are no streams");
+}
 
 /// CUDA device `ordinal` through libcuda.so.1, opened at run time. Uses the
 /// primary context. An error if there is no driver or no such device.

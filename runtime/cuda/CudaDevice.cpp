@@ -74,6 +74,8 @@ public:
   load(const CompiledKernel &kernel) override;
   Status launch(LoadedKernel &kernel, uint32_t blocks, const void *params,
                 size_t paramBytes) override;
+  Status launchOn(void *stream, LoadedKernel &kernel, uint32_t blocks,
+                  const void *params, size_t paramBytes) override;
   Status synchronize() override;
 
 protected:
@@ -221,15 +223,19 @@ CudaDevice::load(const CompiledKernel &kernel) {
   return std::unique_ptr<LoadedKernel>(std::move(*loaded));
 }
 
-Status CudaDevice::launch(LoadedKernel &loaded, uint32_t blocks,
+Status CudaDevice::launch(LoadedKernel &kernel, uint32_t blocks,
                           const void *params, size_t paramBytes) {
+  Status status = launchOn(stream, kernel, blocks, params, paramBytes);
+  if (capturing && captureFault && !status)
+    captureFault = status;
+  return status;
+}
+
+Status CudaDevice::launchOn(void *where, LoadedKernel &loaded, uint32_t blocks,
+                            const void *params, size_t paramBytes) {
   auto &kernel = static_cast<CudaKernel &>(loaded);
   auto refused = [&](std::string why) {
-    Status status =
-        Status::invalid(fmt::format("launch '{}': {}", kernel.name(), why));
-    if (capturing && captureFault)
-      captureFault = status;
-    return status;
+    return Status::invalid(fmt::format("launch '{}': {}", kernel.name(), why));
   };
   if (kernel.owner() != context)
     return refused("it was loaded by another device");
@@ -252,23 +258,20 @@ Status CudaDevice::launch(LoadedKernel &loaded, uint32_t blocks,
   config.blockDimX = kernel.launch().threads;
   config.blockDimY = config.blockDimZ = 1;
   config.sharedMemBytes = kernel.launch().sharedBytes;
-  config.hStream = stream;
+  config.hStream = static_cast<CUstream>(where);
   size_t usedBytes = kernel.usedParamBytes();
   void *extra[] = {launchParamBufferPointer, const_cast<void *>(params),
                    launchParamBufferSize, &usedBytes, launchParamEnd};
   Status status =
       REPLAYJIT_CU(api, cuLaunchKernelEx, &config, kernel.function(), nullptr,
                    usedBytes ? extra : nullptr);
-  if (!status) {
+  if (!status)
     status = inContext(
         std::move(status),
         fmt::format("launch '{}' with {} blocks of {} threads, {} bytes of "
                     "dynamic shared memory",
                     kernel.name(), blocks, config.blockDimX,
                     config.sharedMemBytes));
-    if (capturing && captureFault)
-      captureFault = status;
-  }
   return status;
 }
 

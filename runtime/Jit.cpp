@@ -1,0 +1,264 @@
+//===- Jit.cpp - From a spec to a kernel that launches --------------------===//
+
+#include "runtime/Jit.h"
+
+#include "runtime/KernelTable.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <pthread.h>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <list>
+#include <mutex>
+#include <thread>
+
+namespace replayjit {
+
+Result<JitOptions> JitOptions::fromEnvironment() {
+  Result<DiskCacheOptions> cache = DiskCacheOptions::fromEnvironment();
+  if (!cache)
+    return cache.status();
+  Result<CompileOnceOptions> once = CompileOnceOptions::fromEnvironment();
+  if (!once)
+    return once.status();
+  JitOptions options;
+  options.cache = std::move(*cache);
+  options.once = *once;
+  return options;
+}
+
+class Jit::State {
+public:
+  State(Device &device, DiskCache cache, JitOptions options)
+      : device(device), target(device.target()),
+        multiprocessors(device.multiprocessors()),
+        isEmulation(device.isEmulation()), compile(std::move(options.compile)),
+        workers(options.workers), once(std::move(cache), options.once) {}
+
+  Result<KernelHandle> prepare(const KernelTableKey &key);
+
+  Device &device;
+  const Target target;
+  const int multiprocessors;
+  const bool isEmulation;
+  const CompileFn compile;
+  const int workers;
+  CompileOnce once;
+  KernelTable kernels;
+
+private:
+  /// One kernel on its way; later callers wait for it.
+  struct Flight {
+    KernelTableKey key;
+    bool isDone = false;
+    Result<KernelHandle> outcome = Status();
+  };
+  Result<KernelHandle> make(const KernelTableKey &key);
+  Result<CompileOnce::Answer> findOrCompile(const KernelTableKey &key);
+  Status noCompiler(const CacheKey &key) const;
+
+  std::mutex mutex; ///< Of the flights, and of adding to `kernels`.
+  std::condition_variable landed;
+  std::list<std::shared_ptr<Flight>> flights;
+  std::mutex loading;
+};
+
+Result<KernelHandle> Jit::State::prepare(const KernelTableKey &key) {
+  if (const KernelHandle *kernel = kernels.find(key))
+    return *kernel;
+  auto flight = std::make_shared<Flight>();
+  flight->key = key;
+  {
+    std::unique_lock lock(mutex);
+    if (const KernelHandle *kernel = kernels.find(key))
+      return *kernel;
+    auto found = std::find_if(flights.begin(), flights.end(),
+                              [&](const auto &f) { return f->key == key; });
+    if (found != flights.end()) {
+      flight = *found;
+      landed.wait(lock, [&] { return flight->isDone; });
+      return flight->outcome;
+    }
+    flights.push_back(flight);
+  }
+  Result<KernelHandle> outcome = make(key);
+  {
+    std::lock_guard lock(mutex);
+    if (outcome)
+      kernels.add(key, *outcome);
+    flight->outcome = outcome;
+    flight->isDone = true;
+    flights.remove(flight);
+  }
+  landed.notify_all();
+  return outcome;
+}
+
+Result<KernelHandle> Jit::State::make(const KernelTableKey &key) {
+  if (Status status = validate(key.spec, key.tuning, target); !status)
+    return status;
+  Result<CompileOnce::Answer> answer = findOrCompile(key);
+  if (!answer)
+    return answer.status();
+  const CompiledKernel &compiled = answer->kernel;
+  const size_t argsBytes =
+      hasTokens(key.spec) ? sizeof(DecodeArgs) : sizeof(MaterializeArgs);
+  if (compiled.signature.bytes != argsBytes)
+    return Status::invalid(fmt::format(
+        "kernel '{}' takes {} bytes of parameters; this version launches with "
+        "{}",
+        compiled.name, compiled.signature.bytes, argsBytes));
+
+  auto prepared = std::make_shared<KernelHandle::Prepared>();
+  prepared->device = &device;
+  {
+    std::lock_guard lock(loading);
+    Result<std::unique_ptr<LoadedKernel>> loaded = device.load(compiled);
+    if (!loaded)
+      return loaded.status();
+    prepared->loaded = std::move(*loaded);
+  }
+  ResourceUsage resources = compiled.resources;
+  const ResourceUsage seen = prepared->loaded->resources();
+  for (auto field : {&ResourceUsage::registers, &ResourceUsage::spillStoreBytes,
+                     &ResourceUsage::spillLoadBytes, &ResourceUsage::stackBytes,
+                     &ResourceUsage::staticSharedBytes})
+    if (seen.*field >= 0)
+      resources.*field = seen.*field;
+  prepared->info = {compiled.name,
+                    key.spec,
+                    key.tuning,
+                    target,
+                    compiled.launch,
+                    resources,
+                    compiled.assembler,
+                    answer->isCompiled ? KernelOrigin::Compiled
+                                       : KernelOrigin::Cached};
+  return KernelHandle(std::move(prepared));
+}
+
+Result<CompileOnce::Answer>
+Jit::State::findOrCompile(const KernelTableKey &key) {
+  const CompileRequest request{key.spec, key.tuning, target, isEmulation};
+  if (isEmulation) {
+    if (!compile)
+      return Status::error(
+          StatusCode::Unsupported,
+          fmt::format("emulation: '{}' cannot be compiled: this program has no "
+                      "compiler",
+                      kernelName(key.spec, key.tuning)));
+    Result<CompiledKernel> kernel = compile(request);
+    if (!kernel)
+      return kernel.status();
+    return CompileOnce::Answer{std::move(*kernel), true};
+  }
+  const CacheKey cacheKey = CacheKey::of(key.spec, key.tuning, target);
+  return once.findOrCompile(cacheKey, [&]() -> Result<CompiledKernel> {
+    return compile ? compile(request) : noCompiler(cacheKey);
+  });
+}
+
+Status Jit::State::noCompiler(const CacheKey &key) const {
+  return Status::error(
+      StatusCode::NotFound,
+      fmt::format("{} for {} is not cached, and this program has no compiler: "
+                  "{}",
+                  kernelName(key.spec, key.tuning), key.target.chip,
+                  fmt::join(once.diskCache().explain(key), "\n  ")));
+}
+
+Jit::Jit(std::unique_ptr<State> state) : state(std::move(state)) {}
+Jit::~Jit() = default;
+
+Result<std::unique_ptr<Jit>> Jit::create(Device &device, JitOptions options) {
+  if (options.once.mustHit && options.once.alwaysCompile)
+    return Status::invalid("mustHit: not allowed together with alwaysCompile");
+  if (options.workers < 0)
+    return Status::invalid(fmt::format(
+        "workers: {} is not allowed; it must be 0 or more", options.workers));
+  if (device.isEmulation()) {
+    if (options.once.mustHit)
+      return Status::invalid(
+          "mustHit: not allowed under emulation, whose kernels are compiled in "
+          "memory and never cached; unset REPLAYJIT_MUST_HIT");
+    options.cache.roots.clear();
+  }
+  Result<DiskCache> cache = DiskCache::open(options.cache);
+  if (!cache)
+    return cache.status();
+  return std::unique_ptr<Jit>(new Jit(
+      std::make_unique<State>(device, std::move(*cache), std::move(options))));
+}
+
+Result<KernelHandle> Jit::prepare(const DecodeSpec &spec, int rows) {
+  if (rows < 0)
+    return Status::invalid(
+        fmt::format("rows: {} is not allowed; it must be 0 or more", rows));
+  return state->prepare(
+      {spec, chooseTuning(spec, rows, state->target, state->multiprocessors)});
+}
+
+Result<KernelHandle> Jit::prepare(const DecodeSpec &spec,
+                                  const DecodeTuning &tuning) {
+  return state->prepare({spec, tuning});
+}
+
+namespace {
+
+/// What the threads of one prepareAll share.
+struct Batch {
+  Jit &jit;
+  const std::vector<KernelRequest> &requests;
+  const Jit::Progress &progress;
+  std::vector<Result<KernelHandle>> outcomes;
+  std::atomic<size_t> next = 0;
+  std::mutex reporting{};
+  size_t done = 0;
+
+  void work() {
+    for (size_t i; (i = next++) < requests.size();) {
+      outcomes[i] = jit.prepare(requests[i].spec, requests[i].rows);
+      std::lock_guard lock(reporting);
+      ++done;
+      if (progress)
+        progress(done, requests.size(), outcomes[i]);
+    }
+  }
+};
+
+} // namespace
+
+std::vector<Result<KernelHandle>>
+Jit::prepareAll(const std::vector<KernelRequest> &requests,
+                const Progress &progress) {
+  Batch batch{*this, requests, progress,
+              std::vector<Result<KernelHandle>>(
+                  requests.size(), Result<KernelHandle>(Status()))};
+  size_t workers = state->workers;
+  if (workers == 0)
+    workers = std::clamp(std::thread::hardware_concurrency(), 1u, 16u);
+  // Not std::thread: where no thread can be started it throws, and here fewer
+  // do the work. The calling thread is one of them.
+  std::vector<pthread_t> threads;
+  for (size_t i = 1; i < std::min(workers, requests.size()); ++i) {
+    pthread_t thread;
+    auto body = [](void *shared) -> void * {
+      static_cast<Batch *>(shared)->work();
+      return nullptr;
+    };
+    if (pthread_create(&thread, nullptr, body, &batch) != 0)
+      break;
+    threads.push_back(thread);
+  }
+  batch.work();
+  for (pthread_t thread : threads)
+    pthread_join(thread, nullptr);
+  return std::move(batch.outcomes);
+}
+
+CacheCounters Jit::counters() const { return state->once.counters(); }
+
+} // namespace replayjit

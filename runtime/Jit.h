@@ -1,0 +1,96 @@
+//===- Jit.h - From a spec to a kernel that launches ------------*- C++ -*-===//
+//
+// Memory, then disk, then the compiler; then the device. No LLVM behind it: the
+// compiler is a function that the caller passes (see CompileOnMiss.h), and a
+// program without one runs what a cache holds.
+//
+//===----------------------------------------------------------------------===//
+#ifndef REPLAYJIT_RUNTIME_JIT_H
+#define REPLAYJIT_RUNTIME_JIT_H
+
+#include "runtime/KernelHandle.h"
+#include "runtime/cache/CompileOnce.h"
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+namespace replayjit {
+
+/// What a compiler is asked for. `forHost`: a host program, for emulation.
+struct CompileRequest {
+  DecodeSpec spec;
+  DecodeTuning tuning;
+  Target target;
+  bool forHost = false;
+};
+
+/// Compiles a valid request. Called from several threads at once; does not
+/// throw.
+using CompileFn = std::function<Result<CompiledKernel>(const CompileRequest &)>;
+
+struct JitOptions {
+  /// Roots and bound; its `diagnose` hears all that is wrong but stops nothing.
+  /// The default keeps nothing on disk.
+  DiskCacheOptions cache;
+  CompileOnceOptions once; ///< mustHit, alwaysCompile, patience.
+  CompileFn compile;       ///< Null: what is not cached is an error.
+  /// Kernels that prepareAll makes at once; 0: one per processor, at most 16.
+  int workers = 0;
+
+  /// `cache` and `once` from the environment, and no compiler.
+  static Result<JitOptions> fromEnvironment();
+};
+
+/// What to prepare: see chooseTuning for `rows`.
+struct KernelRequest {
+  DecodeSpec spec;
+  int rows = 0;
+};
+
+/// The kernels of one device. All functions may be called from any thread, but
+/// see Device for what others may do with the device meanwhile. Under emulation
+/// kernels are compiled in memory and the disk cache is not used.
+class Jit {
+public:
+  /// `device` outlives the Jit and every handle that came from it. mustHit is
+  /// InvalidArgument under emulation, whose kernels have no form on disk.
+  static Result<std::unique_ptr<Jit>> create(Device &device,
+                                             JitOptions options);
+  ~Jit();
+  Jit(const Jit &) = delete;
+  Jit &operator=(const Jit &) = delete;
+
+  /// The kernel for `rows` requests that decode together (0: a large batch). A
+  /// kernel that is in memory is found without a lock. Else it is looked up or
+  /// compiled, and loaded, once however many threads ask; all get the one
+  /// error if it fails, and the next call tries again.
+  Result<KernelHandle> prepare(const DecodeSpec &spec, int rows);
+  /// The same with a tuning of the caller's.
+  Result<KernelHandle> prepare(const DecodeSpec &spec,
+                               const DecodeTuning &tuning);
+
+  /// Hears of each request when it is done: how many are, of how many, and the
+  /// outcome of this one. From one thread at a time, though not always the
+  /// same.
+  using Progress = std::function<void(size_t done, size_t total,
+                                      const Result<KernelHandle> &)>;
+
+  /// Prepares all in parallel, for an engine's start. Returns the outcome of
+  /// each, in the order of the requests. `progress` may be null.
+  std::vector<Result<KernelHandle>>
+  prepareAll(const std::vector<KernelRequest> &requests,
+             const Progress &progress = nullptr);
+
+  /// What the disk cache was asked; memory hits are not counted.
+  CacheCounters counters() const;
+
+private:
+  class State;
+  explicit Jit(std::unique_ptr<State> state);
+  std::unique_ptr<State> state;
+};
+
+} // namespace replayjit
+
+#endif

@@ -1,0 +1,78 @@
+//===- KernelHandle.cpp - A kernel ready to launch ------------------------===//
+
+#include "runtime/KernelHandle.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+#include <type_traits>
+
+namespace replayjit {
+
+static int64_t rowsOf(const DecodeArgs &args) { return args.batch; }
+static int64_t rowsOf(const MaterializeArgs &args) {
+  return int64_t(args.batch) * args.numLayers;
+}
+
+template <typename Args, typename Launch>
+Status KernelHandle::launchWith(const Args &args, ArgsCheck check,
+                                Launch launch) const {
+  const KernelInfo &info = kernel->info;
+  auto refused = [&info](std::string why) {
+    return Status::invalid(fmt::format("launch '{}': {}", info.name, why));
+  };
+  constexpr bool isForTokens = std::is_same_v<Args, DecodeArgs>;
+  if (isForTokens != hasTokens(info.spec))
+    return refused(fmt::format("a kernel of family {} takes {}",
+                               toString(info.spec.family),
+                               isForTokens ? "MaterializeArgs" : "DecodeArgs"));
+  if (check == ArgsCheck::Full)
+    if (Status status = validateArgs(info.spec, args); !status)
+      return refused(status.message);
+  const int64_t rows = rowsOf(args);
+  const int64_t perRow = info.launch.blocksPerRow;
+  constexpr int64_t mostBlocks = std::numeric_limits<int32_t>::max();
+  if (rows < 0 || (perRow && rows > mostBlocks / perRow))
+    return refused(fmt::format("{} rows of {} blocks are not allowed; a grid "
+                               "has at most 2^31 - 1 blocks",
+                               rows, perRow));
+  if (rows == 0)
+    return Status::ok();
+  return launch(*kernel->loaded, uint32_t(rows * perRow), &args, sizeof(args));
+}
+
+template <typename Args> static auto onOwnStream(Device &device) {
+  return [&device](LoadedKernel &kernel, uint32_t blocks, const Args *args,
+                   size_t bytes) {
+    return device.launch(kernel, blocks, args, bytes);
+  };
+}
+
+template <typename Args> static auto onStream(Device &device, void *stream) {
+  return [&device, stream](LoadedKernel &kernel, uint32_t blocks,
+                           const Args *args, size_t bytes) {
+    return device.launchOn(stream, kernel, blocks, args, bytes);
+  };
+}
+
+Status KernelHandle::launch(const DecodeArgs &args, ArgsCheck check) const {
+  return launchWith(args, check, onOwnStream<DecodeArgs>(*kernel->device));
+}
+
+Status KernelHandle::launch(const MaterializeArgs &args,
+                            ArgsCheck check) const {
+  return launchWith(args, check, onOwnStream<MaterializeArgs>(*kernel->device));
+}
+
+Status KernelHandle::launchOn(void *stream, const DecodeArgs &args,
+                              ArgsCheck check) const {
+  return launchWith(args, check, onStream<DecodeArgs>(*kernel->device, stream));
+}
+
+Status KernelHandle::launchOn(void *stream, const MaterializeArgs &args,
+                              ArgsCheck check) const {
+  return launchWith(args, check,
+                    onStream<MaterializeArgs>(*kernel->device, stream));
+}
+
+} // namespace replayjit
