@@ -43,10 +43,7 @@ static Result<DiskCache> openCache(const Options &options, bool isReadOnly) {
   if (!found)
     return found.status();
   found->isReadOnly = isReadOnly;
-  found->diagnose = [](const std::string &sentence) {
-    std::fflush(stdout);
-    std::fprintf(stderr, "warning: %s\n", sentence.c_str());
-  };
+  found->diagnose = warn;
   return DiskCache::open(std::move(*found));
 }
 

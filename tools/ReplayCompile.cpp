@@ -9,6 +9,7 @@
 #include "tools/Tools.h"
 
 #include "kernels/Decode/DecodeBuilder.h"
+#include "runtime/cache/CompileOnce.h"
 
 #include <fmt/format.h>
 
@@ -45,7 +46,7 @@ struct Options {
   std::string program; ///< A file; empty: the kernel of the flags.
   std::string emit, output, dumpDirectory, outDirectory, assembler = "any";
   int timing = 0; ///< Runs to time.
-  bool summary = false, failOnSpill = false;
+  bool summary = false, failOnSpill = false, usesCache = false;
 
   void addTo(CLI::App &app);
 
@@ -59,8 +60,11 @@ struct Options {
   Stage lastStage() const;
   /// A cubin is wanted for reports only: without an assembler, do without.
   bool cubinIsOptional() const {
-    return !artifact() && !failOnSpill && outDirectory.empty();
+    return !artifact() && !failOnSpill && !usesCache && outDirectory.empty();
   }
+  /// Says why --cache makes no sense with the other flags; an entry has the
+  /// last stages only.
+  Status checkCache() const;
   bool writesToStdout() const { return output.empty() || output == "-"; }
 };
 
@@ -95,6 +99,10 @@ void Options::addTo(CLI::App &app) {
   app.add_option("--assembler", assembler, "Which assembler makes the cubin")
       ->check(oneOf({"any", "nvjitlink", "ptxas"}))
       ->group(group);
+  app.add_flag("--cache", usesCache,
+               "Take the kernel from $REPLAYJIT_CACHE_DIR, or "
+               "~/.cache/replayjit; what is not there is compiled and kept")
+      ->group(group);
   kernel.addTo(app);
   app.add_option("--mlir", program,
                  "Compile the replay.kernel written in this file; of the "
@@ -111,11 +119,29 @@ const Artifact *Options::artifact() const {
 }
 
 Stage Options::lastStage() const {
-  if (failOnSpill || !outDirectory.empty())
+  if (failOnSpill || usesCache || !outDirectory.empty())
     return Stage::Cubin;
   if (const Artifact *wanted = artifact())
     return wanted->last;
   return timing || summary ? Stage::Cubin : Stage::PTX;
+}
+
+Status Options::checkCache() const {
+  const char *other = nullptr;
+  if (!program.empty())
+    other = "--mlir, whose kernels have no key";
+  else if (timing)
+    other = "--timing, which compiles";
+  else if (!dumpDirectory.empty())
+    other = "--dump-stages, which shows a compilation";
+  if (other)
+    return Status::invalid(fmt::format("--cache: not allowed with {}", other));
+  if (const Artifact *wanted = artifact(); wanted && wanted->file)
+    return Status::invalid(fmt::format(
+        "--cache: not allowed with --emit={}; an entry has ptx, cubin, sass "
+        "and json",
+        wanted->name));
+  return Status::ok();
 }
 
 static Status writeFile(const std::string &path, std::string_view bytes) {
@@ -143,7 +169,8 @@ private:
   Status setUp();
   Status readProgram();
   Result<CompiledKernel> compile(StageObserver observer);
-  Result<CompiledKernel> compileOnce(const CompileOptions &all);
+  Result<CompiledKernel> compileStages(const CompileOptions &all);
+  Result<CompiledKernel> findOrCompile();
   Status timeStages();
   Status writeArtifact(const Artifact &artifact);
   Status writeDirectory();
@@ -202,7 +229,7 @@ Status Run::readProgram() {
   return Status::ok();
 }
 
-Result<CompiledKernel> Run::compileOnce(const CompileOptions &all) {
+Result<CompiledKernel> Run::compileStages(const CompileOptions &all) {
   if (!program)
     return compileDecode(compiler, spec, tuning, target, all);
   auto copy = [this](mlir::MLIRContext &) {
@@ -214,7 +241,7 @@ Result<CompiledKernel> Run::compileOnce(const CompileOptions &all) {
 Result<CompiledKernel> Run::compile(StageObserver observer) {
   CompileOptions all = compileOptions;
   all.observer = std::move(observer);
-  auto result = compileOnce(all);
+  auto result = compileStages(all);
   if (result || result.status().code != StatusCode::NotFound ||
       !options.cubinIsOptional() || all.last != Stage::Cubin)
     return result;
@@ -222,7 +249,34 @@ Result<CompiledKernel> Run::compile(StageObserver observer) {
   std::fprintf(stderr, "no cubin is made: %s\n",
                result.status().message.c_str());
   all.last = compileOptions.last = Stage::PTX;
-  return compileOnce(all);
+  return compileStages(all);
+}
+
+/// The kernel of the cache, else compiled and kept there.
+Result<CompiledKernel> Run::findOrCompile() {
+  if (Status status = validate(spec, tuning, target); !status)
+    return status;
+  Result<DiskCacheOptions> roots = DiskCacheOptions::fromEnvironment();
+  if (!roots)
+    return roots.status();
+  roots->diagnose = warn;
+  Result<CompileOnceOptions> once = CompileOnceOptions::fromEnvironment();
+  if (!once)
+    return once.status();
+  Result<DiskCache> cache = DiskCache::open(std::move(*roots));
+  if (!cache)
+    return cache.status();
+  CompileOnce cached(std::move(*cache), *once);
+  Result<CompileOnce::Answer> answer =
+      cached.findOrCompile(CacheKey::of(spec, tuning, target),
+                           [this] { return compileStages(compileOptions); });
+  if (!answer)
+    return answer.status();
+  std::fflush(stdout);
+  std::fprintf(stderr, "cache: %s %s\n", name.c_str(),
+               answer->isCompiled ? "was not there and is compiled"
+                                  : "is taken from it");
+  return std::move(answer->kernel);
 }
 
 Status Run::timeStages() {
@@ -313,7 +367,8 @@ Status Run::operator()() {
       if (file == wanted)
         stageText = text;
     };
-  Result<CompiledKernel> result = compile(observer);
+  Result<CompiledKernel> result =
+      options.usesCache ? findOrCompile() : compile(observer);
   if (!result)
     return result.status();
   kernel = std::move(*result);
@@ -347,6 +402,9 @@ int replayjit::replayCompile(int argc, char **argv) {
                     exitUsage);
   if (options.timing < 0)
     return fail("timing: a negative count is not allowed", exitUsage);
+  if (options.usesCache)
+    if (Status status = options.checkCache(); !status)
+      return fail(status.message, exitUsage);
   Status status = Run(options)();
   std::fflush(stdout);
   return status ? 0 : fail(status.message);

@@ -23,6 +23,12 @@ inline int fail(const std::string &sentence, int code = exitFailure) {
   return code;
 }
 
+/// Reports one sentence about what is wrong but stops nothing.
+inline void warn(const std::string &sentence) {
+  std::fflush(stdout);
+  std::fprintf(stderr, "warning: %s\n", sentence.c_str());
+}
+
 } // namespace replayjit
 
 #endif
