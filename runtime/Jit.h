@@ -26,7 +26,7 @@ struct CompileRequest {
 };
 
 /// Compiles a valid request. Called from several threads at once; does not
-/// throw.
+/// throw, and asks the Jit for nothing.
 using CompileFn = std::function<Result<CompiledKernel>(const CompileRequest &)>;
 
 struct JitOptions {
