@@ -170,10 +170,13 @@ struct Tolerances {
 /// The bounds for a kernel; the source says where each number comes from.
 Tolerances tolerancesFor(const DecodeSpec &spec, const DecodeTuning &tuning);
 
-/// True if every flag holds and every error is within tolerancesFor the kernel.
-/// Otherwise `why` (may be null) gets one sentence on the first that is not.
+/// True if every flag holds and every error is within `slack` times
+/// tolerancesFor the kernel. Otherwise `why` (may be null) gets one sentence on
+/// the first that is not. The bounds are those of many values; norms of a few
+/// dozen, with 16-bit states, were seen 1.3 times as large.
 bool withinTolerance(const CheckReport &report, const DecodeSpec &spec,
-                     const DecodeTuning &tuning, std::string *why = nullptr);
+                     const DecodeTuning &tuning, std::string *why = nullptr,
+                     double slack = 1);
 
 } // namespace replayjit
 

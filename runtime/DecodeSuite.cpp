@@ -228,6 +228,13 @@ static constexpr Variation kdaVariations[] = {
        p.steps = 4;
        p.forcedFlushes = {{1, 2}};
      }},
+    {"k128-v128-h12-bounded",
+     [](P &p) {
+       setSizes(p.spec, 12, 12, 128, 128, 2);
+       setBounded(p);
+       p.steps = 3;
+       p.forcedFlushes = {{1, 2}};
+     }},
     // Types: activations, output, state, ring.
     {"fp32", [](P &p) { setTypes(p.spec, F32, F32, F32, F32); }},
     {"fp16", [](P &p) { setTypes(p.spec, F16, F16, F16, F16); }},

@@ -3,6 +3,7 @@
 #include "compiler/Transforms/Passes.h"
 #include "compiler/Transforms/Views.h"
 
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Dominance.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 
@@ -59,12 +60,15 @@ struct FuseFlushPass : replayjit::impl::FuseFlushPassBase<FuseFlushPass> {
 
     // What the loads to keep cost, in registers a thread.
     SmallVector<std::pair<LoadOp, LoadOp>> pairs;
+    llvm::DenseSet<Operation *> kept;
     int64_t elements = 0;
     for (size_t later = 0; later < accesses.size(); ++later)
       if (LoadOp earlier = findEarlier(accesses, later, dominance)) {
         pairs.push_back({earlier, cast<LoadOp>(accesses[later])});
         accesses[later] = earlier; // Nothing may be replaced by it.
         auto type = cast<RankedTensorType>(earlier.getType());
+        if (!kept.insert(earlier).second)
+          continue;
         elements += type.getNumElements() * type.getElementTypeBitWidth() / 32;
       }
     if (elements / (32 * (int64_t)kernel.getNumWarps()) > maxRegisters)
@@ -84,9 +88,7 @@ struct FuseFlushPass : replayjit::impl::FuseFlushPassBase<FuseFlushPass> {
       return {};
     for (size_t i = index; i-- > 0;) {
       if (auto store = dyn_cast<StoreOp>(accesses[i])) {
-        // A store in a sibling branch is not in between; to see it as if it
-        // were only misses a fusion.
-        if (mayTouch(store, later))
+        if (mayTouch(store, later) && !areExclusive(store, later))
           return {};
       } else if (auto earlier = cast<LoadOp>(accesses[i]);
                  isSameAccess(earlier, later) &&
@@ -96,6 +98,19 @@ struct FuseFlushPass : replayjit::impl::FuseFlushPassBase<FuseFlushPass> {
       }
     }
     return {};
+  }
+
+  static bool isInThen(scf::IfOp branch, Operation *op) {
+    return branch.getThenRegion().findAncestorOpInRegion(*op) != nullptr;
+  }
+
+  /// True if the two stand in different branches of one scf.if.
+  static bool areExclusive(Operation *a, Operation *b) {
+    for (auto branch = a->getParentOfType<scf::IfOp>(); branch;
+         branch = branch->getParentOfType<scf::IfOp>())
+      if (branch->isAncestor(b))
+        return isInThen(branch, a) != isInThen(branch, b);
+    return false;
   }
 
   /// True if a loop around `later`, but not `earlier`, stores what they read:

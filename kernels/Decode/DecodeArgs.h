@@ -107,7 +107,7 @@ enum class ErrorKind : uint32_t {
 /// time, such as host-mapped memory. Zero it before use. `count` grows by one
 /// for each bad row of each launch, and of each layer of a materialize launch;
 /// the first one fills in the rest, `kind` last. Indices are checked whether or
-/// not the row flushes.
+/// not the row flushes, so a bad one makes a live row padding.
 struct ErrorWord {
   uint32_t count = 0;
   uint32_t kind = 0; ///< ErrorKind
@@ -115,7 +115,9 @@ struct ErrorWord {
   int64_t value = 0; ///< The index or cursor that is not allowed.
 };
 
-/// Where a slot's ring stands between two launches.
+/// Where a slot's ring stands between two launches. A tracking slot is another
+/// slot than the row's own unless the row is forced to flush: its ring would
+/// count twice.
 struct RingCursor {
   int32_t writePos = 0; ///< Rows that the ring holds.
   int32_t base = 0;     ///< Physical place of the oldest; 0 unless circular.

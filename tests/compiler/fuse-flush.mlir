@@ -35,6 +35,31 @@ replay.kernel @flush(%p: !replay.ptr<f32>, %q: !replay.ptr<f32>, %n: i64, %i: i3
 }
 
 // 16-bit tiles take half the registers.
+// A store in the other branch is not in between; two uses cost one tile.
+// CHECK-LABEL: replay.kernel @branches(
+// CHECK: %[[T:.*]] = load
+// CHECK-NOT: load
+// CHECK: arith.addf %[[T]], %[[T]]
+// CHECK: else
+// CHECK-NOT: load
+// CHECK: arith.mulf %[[T]], %[[T]]
+// CHECK: return
+replay.kernel @branches(%p: !replay.ptr<f32>, %n: i64, %i: i32, %flush: i1)
+    num_warps(1) blocks_per_row(1) {
+  %s = replay.view %p offset %n : !replay.ptr<f32> -> !state
+  %t = replay.load %s[%i, %i] : !state -> tensor<32x128xf32>
+  scf.if %flush {
+    %u = replay.load %s[%i, %i] : !state -> tensor<32x128xf32>
+    %new = arith.addf %u, %u : tensor<32x128xf32>
+    replay.store %new, %s[%i, %i] : tensor<32x128xf32>, !state
+  } else {
+    %u = replay.load %s[%i, %i] : !state -> tensor<32x128xf32>
+    %new = arith.mulf %u, %u : tensor<32x128xf32>
+    replay.store %new, %s[%i, %i] : tensor<32x128xf32>, !state
+  }
+  replay.return
+}
+
 // FEW-LABEL: replay.kernel @flush_bf16(
 // FEW: load
 // FEW: scf.if
