@@ -93,6 +93,9 @@ struct DecodeProblem {
   /// so in every third channel; in the next one those of the second half, in
   /// the third none. A bounded gate comes near its bound instead.
   bool mixedGates = false;
+  /// Gates near zero (alpha about 0.999): nothing but the delta rule forgets, so
+  /// that errors would add up.
+  bool slowGates = false;
 
   /// Extra elements after each batch row and after each slot. With
   /// spec.alignment = 16 strides are rounded up to what it promises.

@@ -7,8 +7,9 @@
 namespace replayjit {
 
 RandomInputs::RandomInputs(const DecodeSpec &spec, float lowerBound,
-                           bool mixedGates, uint64_t seed)
-    : spec(spec), lowerBound(lowerBound), mixedGates(mixedGates), random(seed) {
+                           bool mixedGates, bool slowGates, uint64_t seed)
+    : spec(spec), lowerBound(lowerBound), mixedGates(mixedGates),
+      slowGates(slowGates), random(seed) {
   for (int hv = 0; hv < spec.numValueHeads; ++hv) {
     aLog.push_back(gaussian(0.3));
     for (int i = 0; i < gateWidth(spec); ++i)
@@ -19,6 +20,8 @@ RandomInputs::RandomInputs(const DecodeSpec &spec, float lowerBound,
 double RandomInputs::gateInput(int ringRow, int channel) {
   bool large = mixedGates && channel % 3 < 2 &&
                (ringRow < spec.ringDepth / 2) == (channel % 3 == 0);
+  if (slowGates) // softplus and 5 sigmoid come to about 1e-3
+    return gaussian(0.5) - 8;
   // The middle of a bounded gate would forget a token within two steps.
   if (spec.gate == Gate::LowerBound)
     return gaussian(0.5) + (large ? 4 : -2);

@@ -15,12 +15,12 @@ namespace replayjit {
 class RandomInputs {
 public:
   RandomInputs(const DecodeSpec &spec, float lowerBound, bool mixedGates,
-               uint64_t seed);
+               bool slowGates, uint64_t seed);
 
   double gaussian(double deviation) { return normal(random) * deviation; }
 
   /// An element of `a` of a token that goes to ring row `ringRow`. With
-  /// mixedGates see DecodeProblem.
+  /// mixedGates and slowGates see DecodeProblem.
   double gateInput(int ringRow, int channel);
 
   /// An element of b. With betaRound its beta is no tie of the rounding, which
@@ -40,7 +40,7 @@ public:
 private:
   const DecodeSpec &spec;
   const double lowerBound;
-  const bool mixedGates;
+  const bool mixedGates, slowGates;
   std::mt19937_64 random;
   std::normal_distribution<double> normal;
 };

@@ -50,7 +50,8 @@ DecodeSession::DecodeSession(Device &device, const DecodeProblem &problem)
     : device(device), problem(problem), spec(problem.spec), H(spec.numKeyHeads),
       HV(spec.numValueHeads), K(spec.headDimK), V(spec.headDimV),
       L(spec.ringDepth), G(gateWidth(spec)),
-      random(spec, problem.lowerBound, problem.mixedGates, problem.seed),
+      random(spec, problem.lowerBound, problem.mixedGates, problem.slowGates,
+             problem.seed),
       rows(problem.batch), recurrence(problem.spec, problem.batch) {
   const int B = problem.batch, slots = problem.slots;
   const int ringSlots = problem.ringSlotCount();

@@ -379,6 +379,7 @@ void addIndices(std::vector<DecodeCase> &cases, const Target &target) {
 void addLong(std::vector<DecodeCase> &cases, const Target &target) {
   const Variation states[] = {
       {"fp32", [](P &p) { p.spec.stateType = F32; }},
+      {"fp32-slow", [](P &p) { p.slowGates = true; }},
       {"bf16", [](P &p) { p.spec.stateType = p.spec.ringType = BF16; }},
       {"fp16", [](P &p) { p.spec.stateType = F16; }},
   };

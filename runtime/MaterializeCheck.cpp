@@ -146,7 +146,8 @@ ReplayLayer MaterializeSession::Layer::place(bool onDevice) const {
 MaterializeSession::MaterializeSession(Device &device,
                                        const MaterializeProblem &problem)
     : device(device), problem(problem), spec(problem.spec),
-      random(spec, problem.lowerBound, /*mixedGates=*/false, problem.seed) {
+      random(spec, problem.lowerBound, /*mixedGates=*/false,
+             /*slowGates=*/false, problem.seed) {
   const int H = spec.numKeyHeads, HV = spec.numValueHeads;
   const int K = spec.headDimK, V = spec.headDimV, L = spec.ringDepth;
   const int64_t B = int64_t(problem.rows.size());
