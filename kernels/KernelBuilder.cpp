@@ -91,11 +91,6 @@ Value KernelBuilder::i64(int64_t value) {
 Value KernelBuilder::f32(double value) {
   return arith::ConstantOp::create(*this, getF32FloatAttr(value));
 }
-Value KernelBuilder::toI32(Value value) {
-  return value.getType().isInteger(32)
-             ? value
-             : Value(arith::TruncIOp::create(*this, getI32Type(), value));
-}
 Value KernelBuilder::toI64(Value value) {
   return value.getType().isInteger(64)
              ? value

@@ -57,7 +57,6 @@ public:
   mlir::Value i32(int32_t value);
   mlir::Value i64(int64_t value);
   mlir::Value f32(double value);
-  mlir::Value toI32(mlir::Value value);
   mlir::Value toI64(mlir::Value value);
   mlir::Value addI(mlir::Value a, mlir::Value b);
   mlir::Value subI(mlir::Value a, mlir::Value b);
