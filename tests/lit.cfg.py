@@ -21,7 +21,8 @@ config.test_source_root = os.path.dirname(__file__)
 # Each name becomes a full path, so that a failed RUN line can be pasted.
 for folder, target, names in [
     (config.replayjit_tools_dir, "build the target replayjit-tools",
-     ["replay-opt", "replay-compile", "replay-run", "replay-cache"]),
+     ["replay-opt", "replay-compile", "replay-run", "replay-cache",
+      "replay-bench"]),
     (config.llvm_tools_dir, "install llvm-22-tools",
      ["FileCheck", "count", "not", "split-file"]),
 ]:

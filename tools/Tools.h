@@ -12,6 +12,7 @@ int replayOpt(int argc, char **argv);
 int replayCompile(int argc, char **argv);
 int replayRun(int argc, char **argv);
 int replayCache(int argc, char **argv);
+int replayBench(int argc, char **argv);
 
 inline constexpr int exitFailure = 1; ///< What was asked for did not work.
 inline constexpr int exitUsage = 2;   ///< The command line makes no sense.

@@ -24,7 +24,8 @@ struct Tool {
 constexpr Tool tools[] = {{"replay-opt", replayjit::replayOpt},
                           {"replay-compile", replayjit::replayCompile},
                           {"replay-run", replayjit::replayRun},
-                          {"replay-cache", replayjit::replayCache}};
+                          {"replay-cache", replayjit::replayCache},
+                          {"replay-bench", replayjit::replayBench}};
 
 const Tool *find(std::string_view path) {
   std::string_view name = path.substr(path.rfind('/') + 1);
@@ -50,7 +51,8 @@ int main(int argc, char **argv) {
   }
   if (!tool) {
     std::fputs("usage: replayjit-tools replay-opt|replay-compile|replay-run|"
-               "replay-cache [flags]; --help after a tool's name explains it\n",
+               "replay-cache|replay-bench [flags]; --help after a tool's name "
+               "explains it\n",
                stderr);
     return replayjit::exitUsage;
   }
