@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string_view>
 
 namespace replayjit {
 
@@ -24,10 +25,16 @@ public:
   virtual ResourceUsage resources() const = 0;
 };
 
-/// A GPU or the emulation. Launches and copies run in order on one stream, but
-/// for launchOn. One thread uses a device at a time, with one exception: while
-/// no thread allocates, frees or times, any may load and launch. It outlives
-/// its loaded kernels.
+/// Host memory that kernels reach as well.
+struct MappedMemory {
+  void *host = nullptr;
+  uint64_t device = 0; ///< The address for kernels.
+};
+
+/// A GPU or the emulation. Launches and copies run in order on one stream, the
+/// device's own, but for what takes a stream. One thread uses a device at a
+/// time, with one exception: while no thread allocates, frees or times, any may
+/// load, launch and use streams. It outlives its loaded kernels.
 class Device {
 public:
   virtual ~Device() = default;
@@ -45,6 +52,13 @@ public:
   virtual Status copyToDevice(uint64_t dst, const void *src, size_t bytes) = 0;
   virtual Status copyFromDevice(void *dst, uint64_t src, size_t bytes) = 0;
 
+  /// `bytes` of page-locked host memory mapped into the device, of any content:
+  /// what a kernel writes there the host sees without a copy, at the latest
+  /// when it has waited for the kernel. Only freeMapped frees it; `{}` is
+  /// allowed there and frees nothing.
+  virtual Result<MappedMemory> allocateMapped(size_t bytes, std::string name);
+  virtual Status freeMapped(const MappedMemory &memory);
+
   /// Makes `kernel` launchable: its cubin on a GPU, its host program (see
   /// CompiledKernel::hostProgram) under emulation.
   virtual Result<std::unique_ptr<LoadedKernel>>
@@ -55,15 +69,30 @@ public:
   virtual Status launch(LoadedKernel &kernel, uint32_t blocks,
                         const void *params, size_t paramBytes) = 0;
 
-  /// The same on the caller's `stream`, a CUstream of the device's context;
-  /// null is the legacy default stream. It is one driver call between pushing
-  /// and popping the context; neither locks, allocates nor touches a file
-  /// unless it fails. Unsupported under emulation, which has no streams.
+  /// Waits for all work of the own stream; reports faults of earlier launches.
+  virtual Status synchronize() = 0;
+
+  /// In order on the caller's `stream`, which may be under capture: a CUstream
+  /// of the device's context, of which null is the legacy default stream. Each
+  /// is one driver call, with the context pushed around it if it is not
+  /// current, and none waits, locks, allocates or touches a file unless it
+  /// fails. Host memory of a copy stays as it is until the stream has passed
+  /// it. Emulation has one stream, null, on which all is done at once.
   virtual Status launchOn(void *stream, LoadedKernel &kernel, uint32_t blocks,
                           const void *params, size_t paramBytes);
-
-  /// Waits for all work; reports faults of earlier launches.
-  virtual Status synchronize() = 0;
+  /// Writes `value` to `count` words of 4 bytes at `dst`, which is a multiple
+  /// of 4.
+  virtual Status fill32On(void *stream, uint64_t dst, uint32_t value,
+                          size_t count);
+  virtual Status copyOn(void *stream, uint64_t dst, uint64_t src, size_t bytes);
+  virtual Status copyToDeviceOn(void *stream, uint64_t dst, const void *src,
+                                size_t bytes);
+  virtual Status copyFromDeviceOn(void *stream, void *dst, uint64_t src,
+                                  size_t bytes);
+  /// Waits for `stream`. InvalidArgument while it is under capture.
+  virtual Status synchronizeOn(void *stream);
+  /// The device's own stream, for the functions above.
+  virtual void *stream() const { return nullptr; }
 
   /// Milliseconds per run of `body`, which only launches: it is captured into a
   /// graph, replayed `repeats` times after a warm-up, and the median is taken.
@@ -81,13 +110,10 @@ public:
 protected:
   virtual Status beginCapture() = 0;
   virtual Result<double> endCaptureAndTime(int repeats) = 0;
-};
 
-inline Status Device::launchOn(void *, LoadedKernel &, uint32_t, const void *,
-                               size_t) {
-  return Status::error(StatusCode::Unsupported,
-                       description() + ": there are no streams");
-}
+private:
+  Status lacks(std::string_view what) const;
+};
 
 /// CUDA device `ordinal` through libcuda.so.1, opened at run time. Uses the
 /// primary context. An error if there is no driver or no such device.

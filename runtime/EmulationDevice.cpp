@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <map>
 
 namespace replayjit {
@@ -48,11 +49,25 @@ public:
   Status free(uint64_t address) override;
   Status copyToDevice(uint64_t dst, const void *src, size_t bytes) override;
   Status copyFromDevice(void *dst, uint64_t src, size_t bytes) override;
+  Result<MappedMemory> allocateMapped(size_t bytes, std::string name) override;
+  Status freeMapped(const MappedMemory &memory) override;
   Result<std::unique_ptr<LoadedKernel>>
   load(const CompiledKernel &kernel) override;
   Status launch(LoadedKernel &kernel, uint32_t blocks, const void *params,
                 size_t paramBytes) override;
   Status synchronize() override { return Status::ok(); }
+
+  Status launchOn(void *stream, LoadedKernel &kernel, uint32_t blocks,
+                  const void *params, size_t paramBytes) override;
+  Status fill32On(void *stream, uint64_t dst, uint32_t value,
+                  size_t count) override;
+  Status copyOn(void *stream, uint64_t dst, uint64_t src,
+                size_t bytes) override;
+  Status copyToDeviceOn(void *stream, uint64_t dst, const void *src,
+                        size_t bytes) override;
+  Status copyFromDeviceOn(void *stream, void *dst, uint64_t src,
+                          size_t bytes) override;
+  Status synchronizeOn(void *stream) override { return checkStream(stream); }
 
 protected:
   Status beginCapture() override {
@@ -65,6 +80,7 @@ protected:
 
 private:
   Status checkRange(uint64_t address, size_t bytes) const;
+  static Status checkStream(void *stream);
 
   Target kernelTarget;
   host::LaneOrder order;
@@ -135,6 +151,19 @@ Status EmulationDevice::copyFromDevice(void *dst, uint64_t src, size_t bytes) {
   return status;
 }
 
+// Kernels run in this process: all of its memory is mapped.
+Result<MappedMemory> EmulationDevice::allocateMapped(size_t bytes,
+                                                     std::string name) {
+  Result<uint64_t> address = allocate(bytes, std::move(name));
+  if (!address)
+    return address.status();
+  return MappedMemory{reinterpret_cast<void *>(*address), *address};
+}
+
+Status EmulationDevice::freeMapped(const MappedMemory &memory) {
+  return memory.host ? free(memory.device) : Status::ok();
+}
+
 Result<std::unique_ptr<LoadedKernel>>
 EmulationDevice::load(const CompiledKernel &kernel) {
   if (!kernel.hostProgram)
@@ -168,6 +197,57 @@ Status EmulationDevice::launch(LoadedKernel &loaded, uint32_t blockCount,
   if (!status)
     status.message = kernel.name + ": " + status.message;
   return status;
+}
+
+Status EmulationDevice::checkStream(void *stream) {
+  if (!stream)
+    return Status::ok();
+  return Status::invalid(fmt::format(
+      "emulation: stream {} is not allowed; its one stream is null", stream));
+}
+
+Status EmulationDevice::launchOn(void *stream, LoadedKernel &kernel,
+                                 uint32_t blockCount, const void *params,
+                                 size_t paramBytes) {
+  Status status = checkStream(stream);
+  return status ? launch(kernel, blockCount, params, paramBytes) : status;
+}
+
+Status EmulationDevice::fill32On(void *stream, uint64_t dst, uint32_t value,
+                                 size_t count) {
+  Status status = checkStream(stream);
+  size_t bytes = 0;
+  if (__builtin_mul_overflow(count, sizeof value, &bytes))
+    bytes = std::numeric_limits<size_t>::max(); // In no allocation.
+  if (status)
+    status = checkRange(dst, bytes);
+  if (status && dst % sizeof value)
+    status = Status::invalid(fmt::format(
+        "emulation: a fill at {:#x}, which is no multiple of 4", dst));
+  if (status)
+    std::fill_n(reinterpret_cast<uint32_t *>(dst), count, value);
+  return status;
+}
+
+Status EmulationDevice::copyOn(void *stream, uint64_t dst, uint64_t src,
+                               size_t bytes) {
+  Status status = checkStream(stream);
+  if (status)
+    status = checkRange(src, bytes);
+  return status ? copyToDevice(dst, reinterpret_cast<const void *>(src), bytes)
+                : status;
+}
+
+Status EmulationDevice::copyToDeviceOn(void *stream, uint64_t dst,
+                                       const void *src, size_t bytes) {
+  Status status = checkStream(stream);
+  return status ? copyToDevice(dst, src, bytes) : status;
+}
+
+Status EmulationDevice::copyFromDeviceOn(void *stream, void *dst, uint64_t src,
+                                         size_t bytes) {
+  Status status = checkStream(stream);
+  return status ? copyFromDevice(dst, src, bytes) : status;
 }
 
 std::unique_ptr<Device> createEmulationDevice(Target target,

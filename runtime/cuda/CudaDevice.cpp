@@ -70,13 +70,26 @@ public:
   Status free(uint64_t address) override;
   Status copyToDevice(uint64_t dst, const void *src, size_t bytes) override;
   Status copyFromDevice(void *dst, uint64_t src, size_t bytes) override;
+  Result<MappedMemory> allocateMapped(size_t bytes, std::string name) override;
+  Status freeMapped(const MappedMemory &memory) override;
   Result<std::unique_ptr<LoadedKernel>>
   load(const CompiledKernel &kernel) override;
   Status launch(LoadedKernel &kernel, uint32_t blocks, const void *params,
                 size_t paramBytes) override;
+  Status synchronize() override { return synchronizeOn(ownStream); }
+
   Status launchOn(void *stream, LoadedKernel &kernel, uint32_t blocks,
                   const void *params, size_t paramBytes) override;
-  Status synchronize() override;
+  Status fill32On(void *stream, uint64_t dst, uint32_t value,
+                  size_t count) override;
+  Status copyOn(void *stream, uint64_t dst, uint64_t src,
+                size_t bytes) override;
+  Status copyToDeviceOn(void *stream, uint64_t dst, const void *src,
+                        size_t bytes) override;
+  Status copyFromDeviceOn(void *stream, void *dst, uint64_t src,
+                          size_t bytes) override;
+  Status synchronizeOn(void *stream) override;
+  void *stream() const override { return ownStream; }
 
 protected:
   Status beginCapture() override;
@@ -85,12 +98,14 @@ protected:
 private:
   /// An error if a capture is under way: `what` would invalidate it.
   Status outsideCapture(std::string_view what) const;
+  /// The same of a capture of `stream`. The context is current.
+  Status outsideCapture(std::string_view what, CUstream stream) const;
   Result<double> replayAndTime(CUgraphExec exec, int repeats);
 
   DriverApi api;
   CUdevice device = 0;
   CUcontext context = nullptr;
-  CUstream stream = nullptr;
+  CUstream ownStream = nullptr;
   bool capturing = false;
   Status captureFault; ///< The first launch that failed during the capture.
 
@@ -136,25 +151,38 @@ Status CudaDevice::initialize(int ordinal) {
     return scope.status();
   // Non-blocking: work that the process puts on the legacy default stream must
   // neither wait for ours nor spoil a capture.
-  REPLAYJIT_CU_RETURN(api, cuStreamCreate, &stream, CU_STREAM_NON_BLOCKING);
+  REPLAYJIT_CU_RETURN(api, cuStreamCreate, &ownStream, CU_STREAM_NON_BLOCKING);
   return Status::ok();
 }
 
 CudaDevice::~CudaDevice() {
-  if (stream) {
+  if (ownStream) {
     ContextScope scope(api, context);
     if (scope.status())
-      (void)api.cuStreamDestroy(stream);
+      (void)api.cuStreamDestroy(ownStream);
   }
   if (context)
     (void)api.cuDevicePrimaryCtxRelease(device);
 }
 
-Status CudaDevice::outsideCapture(std::string_view what) const {
-  if (!capturing)
-    return Status::ok();
+static Status underCapture(std::string_view what) {
   return Status::invalid(fmt::format(
       "{}: not possible while launches are captured; do it before", what));
+}
+
+Status CudaDevice::outsideCapture(std::string_view what) const {
+  return capturing ? underCapture(what) : Status::ok();
+}
+
+Status CudaDevice::outsideCapture(std::string_view what,
+                                  CUstream stream) const {
+  CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
+  CUresult result = api.cuStreamIsCapturing(stream, &capture);
+  // Of the legacy stream: one that synchronizes with it is under capture.
+  if (result == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT ||
+      (result == CUDA_SUCCESS && capture != CU_STREAM_CAPTURE_STATUS_NONE))
+    return underCapture(what);
+  return toStatus(api, result, "cuStreamIsCapturing");
 }
 
 Result<uint64_t> CudaDevice::allocate(size_t bytes, std::string label) {
@@ -183,16 +211,50 @@ Status CudaDevice::free(uint64_t address) {
   return REPLAYJIT_CU(api, cuMemFree, address);
 }
 
+Result<MappedMemory> CudaDevice::allocateMapped(size_t bytes,
+                                                std::string label) {
+  std::string what = fmt::format(
+      "allocate {} bytes of mapped host memory for '{}'", bytes, label);
+  if (Status status = outsideCapture(what); !status)
+    return status;
+  ContextScope scope(api, context);
+  MappedMemory memory;
+  CUdeviceptr address = 0;
+  Status status = scope.status();
+  if (status)
+    status = REPLAYJIT_CU(api, cuMemHostAlloc, &memory.host,
+                          std::max<size_t>(bytes, 1),
+                          CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP);
+  if (status)
+    status =
+        REPLAYJIT_CU(api, cuMemHostGetDevicePointer, &address, memory.host, 0);
+  if (!status) {
+    if (memory.host)
+      (void)api.cuMemFreeHost(memory.host);
+    return inContext(std::move(status), what);
+  }
+  memory.device = address;
+  return memory;
+}
+
+Status CudaDevice::freeMapped(const MappedMemory &memory) {
+  if (!memory.host)
+    return Status::ok();
+  if (Status status = outsideCapture("free"); !status)
+    return status;
+  ContextScope scope(api, context);
+  if (!scope.status())
+    return scope.status();
+  return REPLAYJIT_CU(api, cuMemFreeHost, memory.host);
+}
+
 Status CudaDevice::copyToDevice(uint64_t dst, const void *src, size_t bytes) {
   if (bytes == 0)
     return Status::ok();
   if (Status status = outsideCapture("copy to the device"); !status)
     return status;
-  ContextScope scope(api, context);
-  if (!scope.status())
-    return scope.status();
-  REPLAYJIT_CU_RETURN(api, cuMemcpyHtoDAsync, dst, src, bytes, stream);
-  return REPLAYJIT_CU(api, cuStreamSynchronize, stream);
+  Status status = copyToDeviceOn(ownStream, dst, src, bytes);
+  return status ? synchronize() : status;
 }
 
 Status CudaDevice::copyFromDevice(void *dst, uint64_t src, size_t bytes) {
@@ -200,11 +262,8 @@ Status CudaDevice::copyFromDevice(void *dst, uint64_t src, size_t bytes) {
     return Status::ok();
   if (Status status = outsideCapture("copy from the device"); !status)
     return status;
-  ContextScope scope(api, context);
-  if (!scope.status())
-    return scope.status();
-  REPLAYJIT_CU_RETURN(api, cuMemcpyDtoHAsync, dst, src, bytes, stream);
-  return REPLAYJIT_CU(api, cuStreamSynchronize, stream);
+  Status status = copyFromDeviceOn(ownStream, dst, src, bytes);
+  return status ? synchronize() : status;
 }
 
 Result<std::unique_ptr<LoadedKernel>>
@@ -225,7 +284,7 @@ CudaDevice::load(const CompiledKernel &kernel) {
 
 Status CudaDevice::launch(LoadedKernel &kernel, uint32_t blocks,
                           const void *params, size_t paramBytes) {
-  Status status = launchOn(stream, kernel, blocks, params, paramBytes);
+  Status status = launchOn(ownStream, kernel, blocks, params, paramBytes);
   if (capturing && captureFault && !status)
     captureFault = status;
   return status;
@@ -275,12 +334,58 @@ Status CudaDevice::launchOn(void *where, LoadedKernel &loaded, uint32_t blocks,
   return status;
 }
 
-Status CudaDevice::synchronize() {
-  if (Status status = outsideCapture("synchronize"); !status)
-    return status;
+Status CudaDevice::fill32On(void *stream, uint64_t dst, uint32_t value,
+                            size_t count) {
+  if (count == 0)
+    return Status::ok();
   ContextScope scope(api, context);
   if (!scope.status())
     return scope.status();
+  return REPLAYJIT_CU(api, cuMemsetD32Async, dst, value, count,
+                      static_cast<CUstream>(stream));
+}
+
+Status CudaDevice::copyOn(void *stream, uint64_t dst, uint64_t src,
+                          size_t bytes) {
+  if (bytes == 0)
+    return Status::ok();
+  ContextScope scope(api, context);
+  if (!scope.status())
+    return scope.status();
+  return REPLAYJIT_CU(api, cuMemcpyDtoDAsync, dst, src, bytes,
+                      static_cast<CUstream>(stream));
+}
+
+Status CudaDevice::copyToDeviceOn(void *stream, uint64_t dst, const void *src,
+                                  size_t bytes) {
+  if (bytes == 0)
+    return Status::ok();
+  ContextScope scope(api, context);
+  if (!scope.status())
+    return scope.status();
+  return REPLAYJIT_CU(api, cuMemcpyHtoDAsync, dst, src, bytes,
+                      static_cast<CUstream>(stream));
+}
+
+Status CudaDevice::copyFromDeviceOn(void *stream, void *dst, uint64_t src,
+                                    size_t bytes) {
+  if (bytes == 0)
+    return Status::ok();
+  ContextScope scope(api, context);
+  if (!scope.status())
+    return scope.status();
+  return REPLAYJIT_CU(api, cuMemcpyDtoHAsync, dst, src, bytes,
+                      static_cast<CUstream>(stream));
+}
+
+Status CudaDevice::synchronizeOn(void *where) {
+  auto stream = static_cast<CUstream>(where);
+  ContextScope scope(api, context);
+  if (!scope.status())
+    return scope.status();
+  // Asked first: a wait would not only fail but invalidate the capture.
+  if (Status status = outsideCapture("synchronize", stream); !status)
+    return status;
   return REPLAYJIT_CU(api, cuStreamSynchronize, stream);
 }
 
@@ -291,7 +396,7 @@ Status CudaDevice::beginCapture() {
   if (!scope.status())
     return scope.status();
   // Thread-local: other threads of the process may allocate meanwhile.
-  REPLAYJIT_CU_RETURN(api, cuStreamBeginCapture, stream,
+  REPLAYJIT_CU_RETURN(api, cuStreamBeginCapture, ownStream,
                       CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
   capturing = true;
   captureFault = Status::ok();
@@ -304,7 +409,7 @@ Result<double> CudaDevice::endCaptureAndTime(int repeats) {
     return scope.status();
   capturing = false;
   Graph graph(api);
-  Status ended = REPLAYJIT_CU(api, cuStreamEndCapture, stream, &graph.graph);
+  Status ended = REPLAYJIT_CU(api, cuStreamEndCapture, ownStream, &graph.graph);
   if (!captureFault) // The cause, where `ended` may only say "invalidated".
     return captureFault;
   if (!ended)
@@ -325,13 +430,13 @@ Result<double> CudaDevice::replayAndTime(CUgraphExec exec, int repeats) {
   // of the graph, not the host's time to submit it.
   constexpr int warmups = 3;
   for (int i = 0; i < warmups; ++i)
-    REPLAYJIT_CU_RETURN(api, cuGraphLaunch, exec, stream);
+    REPLAYJIT_CU_RETURN(api, cuGraphLaunch, exec, ownStream);
   for (EventPairs::Pair &pair : events.pairs) {
-    REPLAYJIT_CU_RETURN(api, cuEventRecord, pair.start, stream);
-    REPLAYJIT_CU_RETURN(api, cuGraphLaunch, exec, stream);
-    REPLAYJIT_CU_RETURN(api, cuEventRecord, pair.stop, stream);
+    REPLAYJIT_CU_RETURN(api, cuEventRecord, pair.start, ownStream);
+    REPLAYJIT_CU_RETURN(api, cuGraphLaunch, exec, ownStream);
+    REPLAYJIT_CU_RETURN(api, cuEventRecord, pair.stop, ownStream);
   }
-  REPLAYJIT_CU_RETURN(api, cuStreamSynchronize, stream);
+  REPLAYJIT_CU_RETURN(api, cuStreamSynchronize, ownStream);
 
   std::vector<float> times(repeats);
   for (int i = 0; i < repeats; ++i)

@@ -11,12 +11,18 @@ namespace replayjit::cuda {
 /// A block gets this much shared memory without asking.
 static constexpr int defaultSharedBytes = 48 * 1024;
 
-ContextScope::ContextScope(const DriverApi &api, CUcontext context)
-    : api(api), pushed(REPLAYJIT_CU(api, cuCtxPushCurrent, context)) {}
+ContextScope::ContextScope(const DriverApi &api, CUcontext context) : api(api) {
+  CUcontext current = nullptr;
+  made = REPLAYJIT_CU(api, cuCtxGetCurrent, &current);
+  if (made && current != context) {
+    made = REPLAYJIT_CU(api, cuCtxPushCurrent, context);
+    isPushed = made.isOk();
+  }
+}
 
 ContextScope::~ContextScope() {
   CUcontext popped = nullptr;
-  if (pushed)
+  if (isPushed)
     (void)api.cuCtxPopCurrent(&popped);
 }
 

@@ -12,18 +12,19 @@
 
 namespace replayjit::cuda {
 
-/// Makes `context` current until the end of the scope; leaves the caller's
-/// context as it was.
+/// Makes `context` current until the end of the scope, unless it is; leaves the
+/// caller's context as it was.
 class ContextScope {
 public:
   ContextScope(const DriverApi &api, CUcontext context);
   ContextScope(const ContextScope &) = delete;
   ~ContextScope();
-  const Status &status() const { return pushed; }
+  const Status &status() const { return made; }
 
 private:
   const DriverApi &api;
-  Status pushed;
+  bool isPushed = false;
+  Status made;
 };
 
 class CudaKernel final : public LoadedKernel {

@@ -1,5 +1,4 @@
-//===- DriverTypes.h - The driver's types, as far as we use them -*- C++
-//-*-===//
+//===- DriverTypes.h - The driver's types that we use -----------*- C++ -*-===//
 //
 // Declared here so that no CUDA toolkit is needed to build. Values and layouts
 // are the driver's ABI. They are in a namespace of our own, so they do not
@@ -16,6 +15,7 @@ namespace replayjit::cuda {
 enum CUresult : int {
   CUDA_SUCCESS = 0,
   CUDA_ERROR_INVALID_VALUE = 1,
+  CUDA_ERROR_STREAM_CAPTURE_IMPLICIT = 906,
 };
 
 using CUdevice = int;
@@ -55,9 +55,12 @@ enum CUjit_option : int {
 enum CUjitInputType : int { CU_JIT_INPUT_PTX = 1 };
 
 enum CUstreamCaptureMode : int { CU_STREAM_CAPTURE_MODE_THREAD_LOCAL = 1 };
+enum CUstreamCaptureStatus : int { CU_STREAM_CAPTURE_STATUS_NONE = 0 };
 
 inline constexpr unsigned CU_STREAM_NON_BLOCKING = 1;
 inline constexpr unsigned CU_EVENT_DEFAULT = 0;
+inline constexpr unsigned CU_MEMHOSTALLOC_PORTABLE = 1;
+inline constexpr unsigned CU_MEMHOSTALLOC_DEVICEMAP = 2;
 
 /// Keys of the `extra` array of a launch; in cuda.h they are macros.
 inline void *const launchParamEnd = nullptr;

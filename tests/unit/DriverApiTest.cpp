@@ -185,6 +185,89 @@ TEST_CASE_METHOD(Fixture, "memory round trip") {
   CHECK(fake->contextDepth == 0);
 }
 
+TEST_CASE_METHOD(Fixture, "mapped memory has one address for each side") {
+  auto gpu = device();
+  const int alive = fake->liveObjects;
+  auto mapped = gpu->allocateMapped(64, "word");
+  REQUIRE(mapped.status().message == "");
+  CHECK(fake->hostAllocFlags ==
+        (CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP));
+  CHECK(mapped->device == reinterpret_cast<uint64_t>(mapped->host));
+  CHECK(gpu->freeMapped(*mapped).isOk());
+  CHECK(gpu->freeMapped({}).isOk());
+  CHECK(count("cuMemFreeHost") == 1);
+
+  fake->failures["cuMemHostGetDevicePointer"] = 1;
+  CHECK_THAT(gpu->allocateMapped(64, "word").status().message,
+             Contains("allocate 64 bytes of mapped host memory for 'word': "
+                      "cuMemHostGetDevicePointer"));
+  fake->failures["cuMemHostAlloc"] = 2;
+  CHECK_THAT(gpu->allocateMapped(64, "word").status().message,
+             Contains("cuMemHostAlloc: CUDA_ERROR_OUT_OF_MEMORY (2)"));
+  CHECK(fake->liveObjects == alive);
+  CHECK(fake->contextDepth == 0);
+}
+
+TEST_CASE_METHOD(Fixture, "copies and fills go to the caller's stream") {
+  auto gpu = device();
+  CHECK(gpu->stream() != nullptr);
+  auto address = gpu->allocate(16, "buffer");
+  REQUIRE(address);
+  const int synchronized = count("cuStreamSynchronize");
+  int place = 0;
+  auto stream = reinterpret_cast<CUstream>(&place);
+  auto isOnIt = [&](const Status &status) {
+    const bool is = status.isOk() && fake->lastStream == stream;
+    fake->lastStream = nullptr;
+    return is;
+  };
+  char back[17] = {};
+  CHECK(isOnIt(gpu->copyToDeviceOn(stream, *address, "0123456789abcdef", 16)));
+  CHECK(isOnIt(gpu->copyOn(stream, *address, *address + 8, 4)));
+  CHECK(isOnIt(gpu->fill32On(stream, *address + 4, 0x41414141, 2)));
+  CHECK(isOnIt(gpu->copyFromDeviceOn(stream, back, *address, 16)));
+  CHECK(std::string(back) == "89abAAAAAAAAcdef");
+  CHECK(count("cuStreamSynchronize") == synchronized); // None waits.
+  CHECK(gpu->synchronizeOn(stream).isOk());
+  CHECK(count("cuStreamSynchronize") == synchronized + 1);
+
+  // A wait would spoil a capture, so the driver is not asked to.
+  fake->capturing = {stream};
+  for (CUstream captured : {stream, CUstream()})
+    CHECK_THAT(gpu->synchronizeOn(captured).message,
+               Contains("synchronize: not possible while launches are "
+                        "captured"));
+  CHECK(gpu->synchronize().isOk());
+  CHECK(count("cuStreamSynchronize") == synchronized + 2);
+
+  const size_t calls = fake->calls.size();
+  CHECK(gpu->copyToDeviceOn(stream, *address, back, 0).isOk());
+  CHECK(gpu->copyFromDeviceOn(stream, back, *address, 0).isOk());
+  CHECK(gpu->copyOn(stream, *address, *address, 0).isOk());
+  CHECK(gpu->fill32On(stream, *address, 0, 0).isOk());
+  CHECK(fake->calls.size() == calls);
+  CHECK(gpu->free(*address).isOk());
+}
+
+TEST_CASE_METHOD(Fixture, "a context that is current is not pushed") {
+  auto gpu = device();
+  auto kernel = gpu->load(kernelOfTwo());
+  REQUIRE(kernel);
+  Params params;
+  auto pushesOfALaunch = [&] {
+    const int before = fake->contextPushes;
+    CHECK(gpu->launch(**kernel, 1, &params, sizeof(params)).isOk());
+    return fake->contextPushes - before;
+  };
+  CHECK(pushesOfALaunch() == 1);
+  CUcontext popped = nullptr;
+  REQUIRE(api.cuCtxPushCurrent(fake->context) == CUDA_SUCCESS);
+  CHECK(pushesOfALaunch() == 0);
+  CHECK(fake->contextDepth == 1);
+  REQUIRE(api.cuCtxPopCurrent(&popped) == CUDA_SUCCESS);
+  CHECK(popped == fake->context);
+}
+
 TEST_CASE_METHOD(Fixture, "loading and launching a cubin") {
   auto gpu = device();
   auto kernel = gpu->load(kernelOfTwo());

@@ -98,3 +98,64 @@ TEST_CASE("the emulation device checks its arguments", "[device]") {
   kernel.hostProgram = nullptr;
   CHECK(device->load(kernel).status().code == StatusCode::InvalidArgument);
 }
+
+TEST_CASE("the emulation's one stream is null, and does all at once",
+          "[device]") {
+  std::unique_ptr<Device> device =
+      createEmulationDevice(*Target::parse("sm_90a"));
+  CHECK(device->stream() == nullptr);
+  uint64_t in = *device->allocate(128, "in");
+  uint64_t out = *device->allocate(128, "out");
+  std::vector<float> values(32), result(32);
+  for (int i = 0; i < 32; ++i)
+    values[i] = i;
+  REQUIRE(device->copyToDeviceOn(nullptr, in, values.data(), 128).isOk());
+  auto kernel = device->load(doubling());
+  REQUIRE(bool(kernel));
+  Params params{reinterpret_cast<const float *>(in),
+                reinterpret_cast<float *>(out), 32};
+  REQUIRE(
+      device->launchOn(nullptr, **kernel, 1, &params, sizeof params).message ==
+      "");
+  REQUIRE(device->copyOn(nullptr, in + 64, out, 64).isOk());
+  REQUIRE(device->fill32On(nullptr, in, 0x3f800000, 15).isOk());
+  REQUIRE(device->copyFromDeviceOn(nullptr, result.data(), in, 128).isOk());
+  CHECK(device->synchronizeOn(nullptr).isOk());
+  for (int i = 0; i < 32; ++i)
+    CHECK(result[i] == (i < 15 ? 1 : i == 15 ? 15 : 2 * (i - 16)));
+
+  void *other = &params;
+  for (const Status &status :
+       {device->launchOn(other, **kernel, 1, &params, sizeof params),
+        device->fill32On(other, in, 0, 1), device->copyOn(other, in, out, 4),
+        device->copyToDeviceOn(other, in, &params, 4),
+        device->copyFromDeviceOn(other, &params, in, 4),
+        device->synchronizeOn(other)})
+    CHECK_THAT(status.message, Catch::Contains("its one stream is null"));
+  CHECK_THAT(device->fill32On(nullptr, in + 124, 0, 2).message,
+             Catch::Contains("nearest is 'in'"));
+  CHECK_FALSE(device->fill32On(nullptr, in, 0, size_t(1) << 62).isOk());
+  CHECK_THAT(device->fill32On(nullptr, in + 2, 0, 1).message,
+             Catch::Contains("no multiple of 4"));
+  CHECK_THAT(device->copyOn(nullptr, in, out + 4, 128).message,
+             Catch::Contains("nearest is 'out'"));
+}
+
+TEST_CASE("a kernel of the emulation writes mapped memory", "[device]") {
+  std::unique_ptr<Device> device =
+      createEmulationDevice(*Target::parse("sm_90a"));
+  auto mapped = device->allocateMapped(8, "word");
+  REQUIRE(bool(mapped));
+  uint64_t in = *device->allocate(8, "in");
+  REQUIRE(device->fill32On(nullptr, in, 0x3f800000, 2).isOk());
+  auto kernel = device->load(doubling());
+  REQUIRE(bool(kernel));
+  Params params{reinterpret_cast<const float *>(in),
+                reinterpret_cast<float *>(mapped->device), 2};
+  REQUIRE(device->launch(**kernel, 1, &params, sizeof params).message == "");
+  CHECK(static_cast<float *>(mapped->host)[1] == 2);
+  CHECK(device->freeMapped(*mapped).isOk());
+  CHECK(device->freeMapped({}).isOk());
+  CHECK_THAT(device->launch(**kernel, 1, &params, sizeof params).message,
+             Catch::Contains("global store"));
+}

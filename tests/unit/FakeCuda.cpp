@@ -14,6 +14,7 @@
 using namespace replayjit::cuda;
 
 static FakeCuda state;
+static thread_local std::vector<CUcontext> contexts; ///< The last is current.
 
 /// Records the call and answers with the result that the test ordered.
 static CUresult answer(const char *function) {
@@ -110,16 +111,28 @@ FAKE CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute,
   return answer("cuDeviceGetAttribute");
 }
 FAKE CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice) {
-  return create("cuDevicePrimaryCtxRetain", context);
+  CUresult result = create("cuDevicePrimaryCtxRetain", context);
+  if (result == CUDA_SUCCESS)
+    state.context = *context;
+  return result;
 }
 FAKE CUresult cuDevicePrimaryCtxRelease_v2(CUdevice) {
   return destroy("cuDevicePrimaryCtxRelease");
 }
-FAKE CUresult cuCtxPushCurrent_v2(CUcontext) {
-  ++state.contextDepth;
-  return CUDA_SUCCESS; // Unrecorded: every method makes this call.
+// The three are unrecorded: every method calls them.
+FAKE CUresult cuCtxGetCurrent(CUcontext *context) {
+  *context = contexts.empty() ? nullptr : contexts.back();
+  return CUDA_SUCCESS;
 }
-FAKE CUresult cuCtxPopCurrent_v2(CUcontext *) {
+FAKE CUresult cuCtxPushCurrent_v2(CUcontext context) {
+  contexts.push_back(context);
+  ++state.contextPushes;
+  ++state.contextDepth;
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuCtxPopCurrent_v2(CUcontext *context) {
+  *context = contexts.back();
+  contexts.pop_back();
   --state.contextDepth;
   return CUDA_SUCCESS;
 }
@@ -137,14 +150,47 @@ FAKE CUresult cuMemFree_v2(CUdeviceptr address) {
   return destroy("cuMemFree");
 }
 FAKE CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr dst, const void *src,
-                                   size_t bytes, CUstream) {
+                                   size_t bytes, CUstream stream) {
   std::memcpy(reinterpret_cast<void *>(dst), src, bytes);
+  state.lastStream = stream;
   return answer("cuMemcpyHtoDAsync");
 }
 FAKE CUresult cuMemcpyDtoHAsync_v2(void *dst, CUdeviceptr src, size_t bytes,
-                                   CUstream) {
+                                   CUstream stream) {
   std::memcpy(dst, reinterpret_cast<void *>(src), bytes);
+  state.lastStream = stream;
   return answer("cuMemcpyDtoHAsync");
+}
+FAKE CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr dst, CUdeviceptr src,
+                                   size_t bytes, CUstream stream) {
+  std::memcpy(reinterpret_cast<void *>(dst), reinterpret_cast<void *>(src),
+              bytes);
+  state.lastStream = stream;
+  return answer("cuMemcpyDtoDAsync");
+}
+FAKE CUresult cuMemsetD32Async(CUdeviceptr dst, unsigned value, size_t count,
+                               CUstream stream) {
+  std::fill_n(reinterpret_cast<unsigned *>(dst), count, value);
+  state.lastStream = stream;
+  return answer("cuMemsetD32Async");
+}
+FAKE CUresult cuMemHostAlloc(void **memory, size_t bytes, unsigned flags) {
+  CUresult result = answer("cuMemHostAlloc");
+  if (result == CUDA_SUCCESS) {
+    *memory = std::malloc(bytes);
+    state.hostAllocFlags = flags;
+    ++state.liveObjects;
+  }
+  return result;
+}
+FAKE CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *address, void *memory,
+                                           unsigned) {
+  *address = reinterpret_cast<CUdeviceptr>(memory);
+  return answer("cuMemHostGetDevicePointer");
+}
+FAKE CUresult cuMemFreeHost(void *memory) {
+  std::free(memory);
+  return destroy("cuMemFreeHost");
 }
 
 FAKE CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned,
@@ -237,19 +283,33 @@ FAKE CUresult cuLinkComplete(CUlinkState, void **cubin, size_t *bytes) {
 }
 FAKE CUresult cuLinkDestroy(CUlinkState) { return destroy("cuLinkDestroy"); }
 
-FAKE CUresult cuStreamCreate(CUstream *stream, unsigned) {
-  return create("cuStreamCreate", stream);
+FAKE CUresult cuStreamCreate(CUstream *stream, unsigned flags) {
+  CUresult result = create("cuStreamCreate", stream);
+  if (result == CUDA_SUCCESS && flags == CU_STREAM_NON_BLOCKING)
+    state.nonBlocking.insert(*stream);
+  return result;
 }
 FAKE CUresult cuStreamSynchronize(CUstream) {
   return answer("cuStreamSynchronize");
 }
+FAKE CUresult cuStreamIsCapturing(CUstream stream,
+                                  CUstreamCaptureStatus *status) {
+  // Like the driver, asked for the legacy stream when a capture blocks it.
+  for (CUstream captured : state.capturing)
+    if (!stream && !state.nonBlocking.count(captured))
+      return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+  *status = static_cast<CUstreamCaptureStatus>(state.capturing.count(stream));
+  return answer("cuStreamIsCapturing");
+}
 FAKE CUresult cuStreamDestroy_v2(CUstream) {
   return destroy("cuStreamDestroy");
 }
-FAKE CUresult cuStreamBeginCapture_v2(CUstream, CUstreamCaptureMode) {
+FAKE CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode) {
+  state.capturing.insert(stream);
   return answer("cuStreamBeginCapture");
 }
-FAKE CUresult cuStreamEndCapture(CUstream, CUgraph *graph) {
+FAKE CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph) {
+  state.capturing.erase(stream);
   return create("cuStreamEndCapture", graph);
 }
 FAKE CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph,

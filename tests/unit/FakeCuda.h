@@ -10,6 +10,7 @@
 #include "runtime/cuda/DriverTypes.h"
 
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,7 +28,9 @@ struct FakeCuda {
   int maxThreads = 1024;
   std::vector<std::pair<size_t, size_t>> params; ///< Offset and size of each.
   std::string linkErrorLog, linkInfoLog;
-  std::vector<float> elapsed; ///< Milliseconds, one per question, then 0.
+  std::set<CUstream> capturing;   ///< Streams under capture.
+  std::set<CUstream> nonBlocking; ///< Streams not ordered with the legacy one.
+  std::vector<float> elapsed;     ///< Milliseconds, one per question, then 0.
 
   // Records.
   std::vector<std::string> calls; ///< Function names, in order.
@@ -35,9 +38,13 @@ struct FakeCuda {
   std::string linkedPtx;
   std::map<int, int> functionAttributes; ///< Set on the function.
   CUlaunchConfig lastLaunch = {};
-  std::string lastParams; ///< The bytes of the parameter buffer.
-  int contextDepth = 0;   ///< Pushed and not yet popped.
-  int liveObjects = 0;    ///< Created and not yet destroyed, of any kind.
+  std::string lastParams;        ///< The bytes of the parameter buffer.
+  CUcontext context = nullptr;   ///< The primary context.
+  CUstream lastStream = nullptr; ///< Of a copy or fill.
+  unsigned hostAllocFlags = 0;
+  int contextDepth = 0;  ///< Pushed and not yet popped.
+  int contextPushes = 0; ///< All that were pushed.
+  int liveObjects = 0;   ///< Created and not yet destroyed, of any kind.
 };
 
 } // namespace replayjit::cuda
