@@ -180,7 +180,8 @@ public:
     if (!program)
       return Status::error(StatusCode::CompileFailed,
                            kernel.name + ", host program: " +
-                               llvm::toString(program.takeError()));
+                               llvm::toString(program.takeError()),
+                           "host program");
     kernel.hostProgram = std::move(*program);
     clock.mark("host program");
     return Status::ok();

@@ -407,5 +407,5 @@ int replayjit::replayCompile(int argc, char **argv) {
       return fail(status.message, exitUsage);
   Status status = Run(options)();
   std::fflush(stdout);
-  return status ? 0 : fail(status.message);
+  return status ? 0 : fail(status.text());
 }

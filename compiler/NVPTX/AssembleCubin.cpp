@@ -47,11 +47,11 @@ AssembleOptions AssembleOptions::fromEnvironment() {
 }
 
 /// `status` with the stage, kernel and target in front of its message.
-static Status inContext(const Status &status, std::string_view kernelName,
+static Status inContext(Status status, std::string_view kernelName,
                         const Target &target, std::string_view assembler) {
-  return Status::error(
-      status.code, fmt::format("{}, AssembleCubin for {} by {}: {}", kernelName,
-                               target.chip, assembler, status.message));
+  status.stage = "assemble";
+  return std::move(status).within(fmt::format(
+      "{}, AssembleCubin for {} by {}", kernelName, target.chip, assembler));
 }
 
 static Result<AssembledCubin> assembleByNvJitLink(const NvJitLink &library,
@@ -91,8 +91,8 @@ static Result<AssembledCubin> assembleByPtxas(const std::string &ptxas,
                                               const Target &target,
                                               std::string_view kernelName,
                                               const AssembleOptions &options) {
-  auto failed = [&](const Status &status) {
-    return inContext(status, kernelName, target, "ptxas");
+  auto failed = [&](Status status) {
+    return inContext(std::move(status), kernelName, target, "ptxas");
   };
   Result<ScratchFolder> scratch =
       ScratchFolder::create(options.temporaryFolder);
@@ -113,7 +113,8 @@ static Result<AssembledCubin> assembleByPtxas(const std::string &ptxas,
   if (!outcome->succeeded)
     return inContext(
         Status::error(StatusCode::AssembleFailed,
-                      fmt::format("{}\n{}", outcome->ending, outcome->output)),
+                      fmt::format("it ended with {}", outcome->ending),
+                      "assemble", std::move(outcome->output)),
         kernelName, target, *version);
 
   Result<std::string> cubin = readFile(cubinPath);
@@ -162,7 +163,8 @@ static Result<AssembledCubin> assemble(std::string_view ptx,
       fmt::format("{}, AssembleCubin for {}: no assembler was found: {}set "
                   "REPLAYJIT_PTXAS or REPLAYJIT_NVJITLINK to one, or hand the "
                   "PTX to a device, whose driver can link it",
-                  kernelName, target.chip, missing));
+                  kernelName, target.chip, missing),
+      "assemble");
 }
 
 Result<AssembledCubin> assembleCubin(std::string_view ptx, const Target &target,
@@ -203,9 +205,9 @@ Result<std::string> disassemble(const std::vector<char> &cubin,
     return outcome.status();
   if (!outcome->succeeded)
     return Status::error(StatusCode::AssembleFailed,
-                         fmt::format("disassemble: '{}' ended with {}:\n{}",
-                                     command[0], outcome->ending,
-                                     outcome->output));
+                         fmt::format("disassemble: '{}' ended with {}",
+                                     command[0], outcome->ending),
+                         {}, std::move(outcome->output));
   return std::move(outcome->output);
 }
 

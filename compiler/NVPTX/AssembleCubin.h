@@ -51,7 +51,7 @@ struct AssembledCubin {
 
 /// Assembles `ptx` for `target` and reads the resources of `kernelName`, one of
 /// its entries. Thread-safe. AssembleFailed if the assembler rejects the PTX
-/// (log in the message); NotFound if there is no assembler, or none at the
+/// (its log in Status::log); NotFound if there is no assembler, or none at the
 /// path given.
 Result<AssembledCubin> assembleCubin(std::string_view ptx, const Target &target,
                                      std::string_view kernelName,

@@ -196,9 +196,9 @@ Result<NvJitLink::Output> NvJitLink::link(std::string_view ptx,
   if (handle)
     functions->destroy(&handle);
   if (code != 0)
-    return Status::error(
-        StatusCode::AssembleFailed,
-        fmt::format("{}: {}\n{}", step, resultName(code), output.log));
+    return Status::error(StatusCode::AssembleFailed,
+                         fmt::format("{}: {}", step, resultName(code)),
+                         "assemble", std::move(output.log));
   return output;
 }
 

@@ -32,7 +32,7 @@ public:
     std::string log;
   };
   /// Links `ptx` for `chip` into a cubin; `name` appears in messages. An error
-  /// (AssembleFailed) ends with the library's log. Thread-safe.
+  /// (AssembleFailed) has the library's log. Thread-safe.
   Result<Output> link(std::string_view ptx, const std::string &chip,
                       const std::string &name) const;
 

@@ -20,9 +20,11 @@ public:
 
   /// "`kernel`, `stage`: what was reported".
   Status failure(const std::string &kernel, const std::string &stage) const {
-    return Status::error(StatusCode::CompileFailed,
-                         kernel + ", " + stage + ": " +
-                             (text.empty() ? "failed without a message" : text));
+    return Status::error(
+        StatusCode::CompileFailed,
+        kernel + ", " + stage + ": " +
+            (text.empty() ? "failed without a message" : text),
+        stage);
   }
 
 private:

@@ -18,11 +18,11 @@ enum class StatusCode {
   InvalidArgument = 1, ///< A spec, tuning, target or argument breaks a rule.
   Unsupported = 2,     ///< Legal, but this target or build cannot do it.
   CompileFailed = 3,   ///< A compiler stage rejected a program we built: a bug.
-  AssembleFailed = 4,  ///< PTX was not accepted by the assembler; log inside.
+  AssembleFailed = 4,  ///< PTX was not accepted by the assembler; see `log`.
   NotFound = 5,        ///< A tool, library, file or symbol is missing.
   DriverError = 6,     ///< A CUDA driver call failed; call, code, text inside.
   ExecutionFault = 7,  ///< Emulation found a hazard in the running program.
-  StorageFailed = 8,   ///< The cache's file system refused; errno's text inside.
+  StorageFailed = 8, ///< The cache's file system refused; errno's text inside.
 };
 
 /// Success, or a code and one sentence that names what was asked, what was
@@ -30,16 +30,31 @@ enum class StatusCode {
 struct [[nodiscard]] Status {
   StatusCode code = StatusCode::Ok;
   std::string message;
+  /// The stage of compiling or loading that failed, in the words of
+  /// CompiledKernel::stages, or "load"; empty if none did.
+  std::string stage = {};
+  std::string log = {}; ///< What an assembler or the driver printed.
 
   static Status ok() { return {}; }
-  static Status error(StatusCode code, std::string message) {
-    return {code, std::move(message)};
+  static Status error(StatusCode code, std::string message,
+                      std::string stage = {}, std::string log = {}) {
+    return {code, std::move(message), std::move(stage), std::move(log)};
   }
   static Status invalid(std::string message) {
     return {StatusCode::InvalidArgument, std::move(message)};
   }
   bool isOk() const { return code == StatusCode::Ok; }
   explicit operator bool() const { return isOk(); } ///< True on success.
+
+  /// The message with `context` and ": " in front.
+  Status within(const std::string &context) && {
+    message = context + ": " + message;
+    return std::move(*this);
+  }
+  /// For people: the message, and below it the log if there is one.
+  std::string text() const {
+    return log.empty() ? message : message + "\n" + log;
+  }
 };
 
 /// A value, or the Status that says why there is none.

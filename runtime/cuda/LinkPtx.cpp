@@ -51,8 +51,9 @@ Result<LinkedCubin> linkPtx(const DriverApi &api, const std::string &ptx,
   result.log = fmt::format("{}{}", errors.data(), info.data());
   if (!status)
     return Status::error(StatusCode::AssembleFailed,
-                         fmt::format("{} by {}: {}\n{}", name, result.assembler,
-                                     status.message, result.log));
+                         fmt::format("{} by {}: {}", name, result.assembler,
+                                     status.message),
+                         "assemble", std::move(result.log));
   return result;
 }
 

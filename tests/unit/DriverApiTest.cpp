@@ -403,8 +403,9 @@ TEST_CASE_METHOD(Fixture, "PTX goes through the driver's linker") {
     auto loaded = gpu->load(kernel);
     CHECK(loaded.status().code == StatusCode::AssembleFailed);
     CHECK_THAT(loaded.status().message,
-               Contains("cuLinkAddData: CUDA_ERROR_INVALID_PTX (218)") &&
-                   Contains("ptxas error: line 3"));
+               Contains("cuLinkAddData: CUDA_ERROR_INVALID_PTX (218)"));
+    CHECK(loaded.status().stage == "assemble");
+    CHECK_THAT(loaded.status().log, Contains("ptxas error: line 3"));
   }
   gpu.reset();
   CHECK(count("cuLinkCreate") == count("cuLinkDestroy"));
