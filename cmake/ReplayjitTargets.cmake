@@ -10,7 +10,10 @@ target_compile_options(replayjit_options INTERFACE
   -Wall -Wextra -Wno-unused-parameter -fvisibility=hidden
   -fvisibility-inlines-hidden -ffunction-sections -fdata-sections)
 target_link_options(replayjit_options INTERFACE
-  -fuse-ld=lld -B${LLVM_TOOLS_BINARY_DIR} -Wl,--gc-sections -static-libstdc++ -static-libgcc)
+  -Wl,--gc-sections -static-libstdc++ -static-libgcc)
+if(REPLAYJIT_COMPILER) # GNU ld takes minutes and gigabytes for LLVM.
+  target_link_options(replayjit_options INTERFACE -fuse-ld=lld -B${LLVM_TOOLS_BINARY_DIR})
+endif()
 
 # replayjit_library(NAME SOURCES... LINK libs...): one folder, one static library.
 function(replayjit_library name)

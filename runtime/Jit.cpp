@@ -117,8 +117,12 @@ Result<KernelHandle> Jit::State::make(const KernelTableKey &key) {
   {
     std::lock_guard lock(loading);
     Result<std::unique_ptr<LoadedKernel>> loaded = device.load(compiled);
-    if (!loaded)
-      return loaded.status();
+    if (!loaded) {
+      Status status = loaded.status();
+      if (status.stage.empty())
+        status.stage = "load";
+      return status;
+    }
     prepared->loaded = std::move(*loaded);
   }
   ResourceUsage resources = compiled.resources;
@@ -184,7 +188,7 @@ Result<std::unique_ptr<Jit>> Jit::create(Device &device, JitOptions options) {
       return Status::invalid(
           "mustHit: not allowed under emulation, whose kernels are compiled in "
           "memory and never cached; unset REPLAYJIT_MUST_HIT");
-    options.cache.roots.clear();
+    options.cache = {}; // No folder, and no word about that.
   }
   Result<DiskCache> cache = DiskCache::open(options.cache);
   if (!cache)

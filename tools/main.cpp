@@ -7,7 +7,9 @@
 
 #include "tools/Tools.h"
 
+#ifdef REPLAYJIT_COMPILER
 #include "llvm/Support/ErrorHandling.h"
+#endif
 
 #include <algorithm>
 #include <cstdio>
@@ -21,11 +23,14 @@ struct Tool {
   std::string_view name;
   int (*run)(int argc, char **argv);
 };
-constexpr Tool tools[] = {{"replay-opt", replayjit::replayOpt},
-                          {"replay-compile", replayjit::replayCompile},
-                          {"replay-run", replayjit::replayRun},
-                          {"replay-cache", replayjit::replayCache},
-                          {"replay-bench", replayjit::replayBench}};
+constexpr Tool tools[] = {
+#ifdef REPLAYJIT_COMPILER
+    {"replay-opt", replayjit::replayOpt},
+    {"replay-compile", replayjit::replayCompile},
+    {"replay-run", replayjit::replayRun},
+    {"replay-bench", replayjit::replayBench},
+#endif
+    {"replay-cache", replayjit::replayCache}};
 
 const Tool *find(std::string_view path) {
   std::string_view name = path.substr(path.rfind('/') + 1);
@@ -36,12 +41,14 @@ const Tool *find(std::string_view path) {
 }
 } // namespace
 
+#ifdef REPLAYJIT_COMPILER
 /// LLVM's back end can only end the process: then with a sentence.
 static void onFatalError(void *, const char *reason, bool) {
   std::string text = reason;
   text.resize(std::min(text.size(), text.find('\n')));
   std::_Exit(replayjit::fail("LLVM: " + text));
 }
+#endif
 
 int main(int argc, char **argv) {
   const Tool *tool = argc > 0 ? find(argv[0]) : nullptr;
@@ -50,13 +57,19 @@ int main(int argc, char **argv) {
     ++argv;
   }
   if (!tool) {
-    std::fputs("usage: replayjit-tools replay-opt|replay-compile|replay-run|"
-               "replay-cache|replay-bench [flags]; --help after a tool's name "
-               "explains it\n",
-               stderr);
+    std::string names;
+    for (const Tool &each : tools)
+      names += (names.empty() ? "" : "|") + std::string(each.name);
+    std::fprintf(
+        stderr,
+        "usage: replayjit-tools %s [flags]; --help after a tool's name "
+        "explains it\n",
+        names.c_str());
     return replayjit::exitUsage;
   }
+#ifdef REPLAYJIT_COMPILER
   llvm::install_fatal_error_handler(onFatalError);
+#endif
   try {
     return tool->run(argc, argv);
   } catch (const std::exception &problem) { // of CLI11 or the JSON library

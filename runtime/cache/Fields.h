@@ -1,7 +1,7 @@
 //===- Fields.h - Every field of a spec, by name ----------------*- C++ -*-===//
 //
-// Private to runtime/cache: the one list of fields that kernel.json and the
-// cache key are made from. The structured bindings name every field of a
+// Private to runtime: the one list of fields that kernel.json and the cache key
+// are made from. The structured bindings name every field of a
 // struct, so that one more field does not compile until it is listed here.
 //
 //===----------------------------------------------------------------------===//

@@ -1,0 +1,27 @@
+# What `cmake --install` puts where: the shared library with its headers, a CMake
+# package, a pkg-config file, and the tools.
+include(CMakePackageConfigHelpers)
+
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/replayjit)
+install(TARGETS replayjit EXPORT replayjitTargets
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/runtime/include/replayjit
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(EXPORT replayjitTargets NAMESPACE replayjit:: DESTINATION ${package_dir})
+configure_package_config_file(
+  ${PROJECT_SOURCE_DIR}/cmake/replayjitConfig.cmake.in replayjitConfig.cmake
+  INSTALL_DESTINATION ${package_dir})
+# Before 1.0 a minor version may change the interface.
+write_basic_package_version_file(replayjitConfigVersion.cmake
+  COMPATIBILITY SameMinorVersion)
+install(FILES
+  ${CMAKE_CURRENT_BINARY_DIR}/replayjitConfig.cmake
+  ${CMAKE_CURRENT_BINARY_DIR}/replayjitConfigVersion.cmake
+  DESTINATION ${package_dir})
+
+# From the file to the prefix, so that an installed tree may be moved.
+file(RELATIVE_PATH pc_to_prefix
+  /p/${CMAKE_INSTALL_LIBDIR}/pkgconfig /p)
+configure_file(${PROJECT_SOURCE_DIR}/cmake/replayjit.pc.in replayjit.pc @ONLY)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/replayjit.pc
+  DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -1,0 +1,100 @@
+//===- DeviceApi.cpp - Devices of the C API -------------------------------===//
+
+#include "runtime/capi/Handles.h"
+#include "runtime/capi/Structs.h"
+
+using namespace replayjit;
+using namespace replayjit::capi;
+
+static replayjit_error_t *handOut(Result<std::unique_ptr<Device>> created,
+                                  replayjit_device_t **device) {
+  if (!created)
+    return toError(created.status());
+  auto *handle = new replayjit_device_t;
+  handle->device = std::move(*created);
+  handle->description = handle->device->description();
+  handle->chip = handle->device->target().chip;
+  *device = handle;
+  return nullptr;
+}
+
+replayjit_error_t *replayjit_device_create_cuda(int32_t ordinal,
+                                                replayjit_device_t **device) {
+  if (Status status = need(device, "device"); !status)
+    return toError(status);
+  return handOut(createCudaDevice(ordinal), device);
+}
+
+replayjit_error_t *
+replayjit_device_create_emulation(const char *chip,
+                                  replayjit_device_t **device) {
+  if (Status status = need(device, "device"); !status)
+    return toError(status);
+  if (Status status = need(chip, "chip"); !status)
+    return toError(status);
+  Result<Target> target = Target::parse(chip);
+  if (!target)
+    return toError(target.status());
+  return handOut(createEmulationDevice(std::move(*target)), device);
+}
+
+void replayjit_device_retain(replayjit_device_t *device) { retain(device); }
+void replayjit_device_release(replayjit_device_t *device) { release(device); }
+
+replayjit_error_t *replayjit_device_info(const replayjit_device_t *device,
+                                         replayjit_device_info_t *info) {
+  if (Status status = need(device, "device"); !status)
+    return toError(status);
+  replayjit_device_info_t whole = {};
+  whole.is_emulation = device->device->isEmulation();
+  whole.multiprocessors = device->device->multiprocessors();
+  whole.capability = device->device->target().capability;
+  whole.description = device->description.c_str();
+  whole.chip = device->chip.c_str();
+  return toError(fillIn(info, whole, "info"));
+}
+
+replayjit_error_t *replayjit_device_allocate(replayjit_device_t *device,
+                                             size_t bytes, const char *name,
+                                             uint64_t *address) {
+  for (auto [pointer, what] :
+       {std::pair<const void *, const char *>(device, "device"),
+        {name, "name"},
+        {address, "address"}})
+    if (Status status = need(pointer, what); !status)
+      return toError(status);
+  Result<uint64_t> allocated = device->device->allocate(bytes, name);
+  if (!allocated)
+    return toError(allocated.status());
+  *address = *allocated;
+  return nullptr;
+}
+
+replayjit_error_t *replayjit_device_free(replayjit_device_t *device,
+                                         uint64_t address) {
+  if (Status status = need(device, "device"); !status)
+    return toError(status);
+  return toError(device->device->free(address));
+}
+
+replayjit_error_t *replayjit_device_copy_to(replayjit_device_t *device,
+                                            uint64_t dst, const void *src,
+                                            size_t bytes) {
+  if (Status status = need(device, "device"); !status)
+    return toError(status);
+  return toError(device->device->copyToDevice(dst, src, bytes));
+}
+
+replayjit_error_t *replayjit_device_copy_from(replayjit_device_t *device,
+                                              void *dst, uint64_t src,
+                                              size_t bytes) {
+  if (Status status = need(device, "device"); !status)
+    return toError(status);
+  return toError(device->device->copyFromDevice(dst, src, bytes));
+}
+
+replayjit_error_t *replayjit_device_synchronize(replayjit_device_t *device) {
+  if (Status status = need(device, "device"); !status)
+    return toError(status);
+  return toError(device->device->synchronize());
+}

@@ -1,0 +1,66 @@
+//===- Handles.h - What the opaque handles of the C API are -----*- C++ -*-===//
+//
+// Private to runtime/capi, as are the small helpers that every function uses.
+//
+//===----------------------------------------------------------------------===//
+#ifndef REPLAYJIT_RUNTIME_CAPI_HANDLES_H
+#define REPLAYJIT_RUNTIME_CAPI_HANDLES_H
+
+#include "replayjit/replayjit.h"
+#include "runtime/Jit.h"
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+struct replayjit_error_t {
+  replayjit::Status status;
+};
+
+namespace replayjit::capi {
+
+/// A handle counts references; the last release deletes it.
+template <typename Handle> struct Counted {
+  mutable std::atomic<uint32_t> references = 1;
+};
+template <typename Handle> void retain(const Handle *handle) {
+  handle->references.fetch_add(1, std::memory_order_relaxed);
+}
+template <typename Handle> void release(const Handle *handle) {
+  if (handle && handle->references.fetch_sub(1, std::memory_order_acq_rel) == 1)
+    delete handle;
+}
+
+/// Null on success; else the caller's to destroy.
+inline replayjit_error_t *toError(Status status) {
+  return status ? nullptr : new replayjit_error_t{std::move(status)};
+}
+
+/// What is wrong with a pointer that must be there.
+inline Status need(const void *pointer, const char *name) {
+  if (pointer)
+    return Status::ok();
+  return Status::invalid(std::string(name) + ": NULL is not allowed");
+}
+
+} // namespace replayjit::capi
+
+struct replayjit_device_t : replayjit::capi::Counted<replayjit_device_t> {
+  std::shared_ptr<replayjit::Device> device;
+  std::string description, chip; ///< Handed out by replayjit_device_info.
+};
+
+struct replayjit_jit_t : replayjit::capi::Counted<replayjit_jit_t> {
+  std::shared_ptr<replayjit::Device> device;
+  std::unique_ptr<replayjit::Jit> jit; ///< Goes before its device.
+};
+
+struct replayjit_kernel_t : replayjit::capi::Counted<replayjit_kernel_t> {
+  replayjit_kernel_t(std::shared_ptr<replayjit::Device> device,
+                     replayjit::KernelHandle kernel)
+      : device(std::move(device)), kernel(std::move(kernel)) {}
+  std::shared_ptr<replayjit::Device> device;
+  replayjit::KernelHandle kernel; ///< Goes before its device.
+};
+
+#endif

@@ -1,0 +1,313 @@
+//===- JitApi.cpp - Jits and kernels of the C API -------------------------===//
+
+#include "runtime/capi/Compiler.h"
+#include "runtime/capi/Handles.h"
+#include "runtime/capi/Structs.h"
+
+#include <fmt/format.h>
+
+using namespace replayjit;
+using namespace replayjit::capi;
+
+//===----------------------------------------------------------------------===//
+// Options
+//===----------------------------------------------------------------------===//
+
+static replayjit_jit_options_t defaultOptions() {
+  replayjit_jit_options_t options = {};
+  options.struct_size = sizeof options;
+  options.use_environment = 1;
+  options.cache_max_bytes = -1;
+  options.must_hit = -1;
+  options.always_compile = -1;
+  options.compile = 1;
+  options.patience_ms = 60'000;
+  return options;
+}
+
+void replayjit_jit_options_init(replayjit_jit_options_t *options,
+                                size_t struct_size) {
+  writeStruct(options, struct_size, defaultOptions());
+}
+
+static std::vector<std::string> splitRoots(std::string_view roots) {
+  std::vector<std::string> folders;
+  while (!roots.empty()) {
+    const size_t end = std::min(roots.find(':'), roots.size());
+    if (end > 0)
+      folders.emplace_back(roots.substr(0, end));
+    roots.remove_prefix(std::min(end + 1, roots.size()));
+  }
+  return folders;
+}
+
+static Status checkOptions(const replayjit_jit_options_t &options) {
+  const struct {
+    const char *name;
+    int64_t value, least, most;
+  } checks[] = {
+      {"use_environment", options.use_environment, 0, 1},
+      {"cache_max_bytes", options.cache_max_bytes, -1, INT64_MAX},
+      {"cache_read_only", options.cache_read_only, 0, 1},
+      {"must_hit", options.must_hit, -1, 1},
+      {"always_compile", options.always_compile, -1, 1},
+      {"compile", options.compile, 0, 1},
+      {"workers", options.workers, 0, INT32_MAX},
+      {"patience_ms", options.patience_ms, 0, INT32_MAX},
+  };
+  for (const auto &[name, value, least, most] : checks)
+    if (value < least || value > most)
+      return Status::invalid(
+          fmt::format("{}: {} is not allowed; it must be {} to {}", name, value,
+                      least, most));
+  return Status::ok();
+}
+
+static Result<JitOptions> toOptions(const replayjit_jit_options_t *given) {
+  replayjit_jit_options_t c = defaultOptions();
+  if (given) {
+    if (Status status =
+            checkSize(given->struct_size, sizeof(*given), "options");
+        !status)
+      return status;
+    c = withDefaults(*given, c);
+  }
+  if (Status status = checkOptions(c); !status)
+    return status;
+
+  Result<JitOptions> options = JitOptions();
+  if (c.use_environment) {
+    options = JitOptions::fromEnvironment();
+    if (!options)
+      return options;
+  }
+  if (c.cache_roots)
+    options->cache.roots = splitRoots(c.cache_roots);
+  if (c.cache_max_bytes >= 0)
+    options->cache.maxBytes = c.cache_max_bytes;
+  options->cache.isReadOnly = c.cache_read_only;
+  // Who asked for no cache need not hear that there is none.
+  const bool isWanted =
+      !options->cache.roots.empty() || (c.use_environment && !c.cache_roots);
+  if (c.diagnose && isWanted)
+    options->cache.diagnose = [hear = c.diagnose, data = c.diagnose_data](
+                                  const std::string &sentence) {
+      hear(data, sentence.c_str());
+    };
+  if (c.must_hit >= 0)
+    options->once.mustHit = c.must_hit;
+  if (c.always_compile >= 0)
+    options->once.alwaysCompile = c.always_compile;
+  options->once.patience = std::chrono::milliseconds(c.patience_ms);
+  options->workers = c.workers;
+  if (c.compile)
+    options->compile =
+        makeCompiler(c.use_environment, c.ptxas_path, c.nvjitlink_path);
+  return options;
+}
+
+//===----------------------------------------------------------------------===//
+// Jits
+//===----------------------------------------------------------------------===//
+
+replayjit_error_t *replayjit_jit_create(replayjit_device_t *device,
+                                        const replayjit_jit_options_t *options,
+                                        replayjit_jit_t **jit) {
+  if (Status status = need(device, "device"); !status)
+    return toError(status);
+  if (Status status = need(jit, "jit"); !status)
+    return toError(status);
+  Result<JitOptions> read = toOptions(options);
+  if (!read)
+    return toError(read.status());
+  Result<std::unique_ptr<Jit>> created =
+      Jit::create(*device->device, std::move(*read));
+  if (!created)
+    return toError(created.status());
+  auto *handle = new replayjit_jit_t;
+  handle->device = device->device;
+  handle->jit = std::move(*created);
+  *jit = handle;
+  return nullptr;
+}
+
+void replayjit_jit_retain(replayjit_jit_t *jit) { retain(jit); }
+void replayjit_jit_release(replayjit_jit_t *jit) { release(jit); }
+
+/// `prepare` is called with the spec, once all pointers are known to be there.
+template <typename Prepare>
+static replayjit_error_t *
+prepareWith(replayjit_jit_t *jit, const replayjit_decode_spec_t *spec,
+            replayjit_kernel_t **kernel, Prepare prepare) {
+  if (Status status = need(jit, "jit"); !status)
+    return toError(status);
+  if (Status status = need(kernel, "kernel"); !status)
+    return toError(status);
+  Result<DecodeSpec> asked = toSpec(spec);
+  if (!asked)
+    return toError(asked.status());
+  Result<KernelHandle> prepared = prepare(*asked);
+  if (!prepared)
+    return toError(prepared.status());
+  *kernel = new replayjit_kernel_t(jit->device, std::move(*prepared));
+  return nullptr;
+}
+
+replayjit_error_t *replayjit_jit_prepare(replayjit_jit_t *jit,
+                                         const replayjit_decode_spec_t *spec,
+                                         int32_t rows,
+                                         replayjit_kernel_t **kernel) {
+  return prepareWith(jit, spec, kernel, [&](const DecodeSpec &asked) {
+    return jit->jit->prepare(asked, rows);
+  });
+}
+
+replayjit_error_t *replayjit_jit_prepare_tuned(
+    replayjit_jit_t *jit, const replayjit_decode_spec_t *spec,
+    const replayjit_decode_tuning_t *tuning, replayjit_kernel_t **kernel) {
+  return prepareWith(jit, spec, kernel,
+                     [&](const DecodeSpec &asked) -> Result<KernelHandle> {
+                       Result<DecodeTuning> choice = toTuning(tuning);
+                       if (!choice)
+                         return choice.status();
+                       return jit->jit->prepare(asked, *choice);
+                     });
+}
+
+replayjit_error_t *replayjit_jit_prepare_all(
+    replayjit_jit_t *jit, const replayjit_decode_spec_t *const *specs,
+    const int32_t *rows, size_t count, replayjit_progress_fn progress,
+    void *progress_data, replayjit_kernel_t **kernels,
+    replayjit_error_t **errors) {
+  if (Status status = need(jit, "jit"); !status)
+    return toError(status);
+  if (count == 0)
+    return nullptr;
+  for (auto [pointer, name] :
+       {std::pair<const void *, const char *>(specs, "specs"),
+        {rows, "rows"},
+        {kernels, "kernels"}})
+    if (Status status = need(pointer, name); !status)
+      return toError(status);
+
+  std::vector<KernelRequest> requests;
+  for (size_t i = 0; i < count; ++i) {
+    Result<DecodeSpec> spec = toSpec(specs[i]);
+    if (!spec) // The caller's bug, found before anything is compiled.
+      return toError(Status(spec.status()).within(fmt::format("specs[{}]", i)));
+    requests.push_back({*spec, rows[i]});
+  }
+  Jit::Progress hear;
+  if (progress)
+    hear = [&](size_t done, size_t total, const Result<KernelHandle> &outcome) {
+      const replayjit_error_t error{outcome.status()};
+      progress(progress_data, done, total,
+               outcome ? outcome->info().name.c_str() : nullptr,
+               outcome ? nullptr : &error);
+    };
+  std::vector<Result<KernelHandle>> outcomes =
+      jit->jit->prepareAll(requests, hear);
+  replayjit_error_t *first = nullptr;
+  for (size_t i = 0; i < count; ++i) {
+    Result<KernelHandle> &outcome = outcomes[i];
+    kernels[i] =
+        outcome ? new replayjit_kernel_t(jit->device, *outcome) : nullptr;
+    if (errors)
+      errors[i] = outcome ? nullptr : toError(outcome.status());
+    if (!outcome && !first)
+      first = toError(outcome.status());
+  }
+  return first;
+}
+
+replayjit_error_t *
+replayjit_jit_counters(const replayjit_jit_t *jit,
+                       replayjit_cache_counters_t *counters) {
+  if (Status status = need(jit, "jit"); !status)
+    return toError(status);
+  const CacheCounters seen = jit->jit->counters();
+  replayjit_cache_counters_t whole = {};
+  whole.hits = seen.hits;
+  whole.misses = seen.misses;
+  whole.compiles = seen.compiles;
+  whole.waits = seen.waits;
+  return toError(fillIn(counters, whole, "counters"));
+}
+
+//===----------------------------------------------------------------------===//
+// Kernels
+//===----------------------------------------------------------------------===//
+
+void replayjit_kernel_retain(replayjit_kernel_t *kernel) { retain(kernel); }
+void replayjit_kernel_release(replayjit_kernel_t *kernel) { release(kernel); }
+
+replayjit_error_t *replayjit_kernel_info(const replayjit_kernel_t *kernel,
+                                         replayjit_kernel_info_t *info) {
+  if (Status status = need(kernel, "kernel"); !status)
+    return toError(status);
+  const KernelInfo &known = kernel->kernel.info();
+  replayjit_kernel_info_t whole = {};
+  whole.origin = int32_t(known.origin);
+  whole.name = known.name.c_str();
+  whole.chip = known.target.chip.c_str();
+  whole.assembler = known.assembler.c_str();
+  whole.blocks_per_row = known.launch.blocksPerRow;
+  whole.threads = known.launch.threads;
+  whole.shared_bytes = known.launch.sharedBytes;
+  whole.registers = known.resources.registers;
+  whole.spill_store_bytes = known.resources.spillStoreBytes;
+  whole.spill_load_bytes = known.resources.spillLoadBytes;
+  whole.stack_bytes = known.resources.stackBytes;
+  whole.static_shared_bytes = known.resources.staticSharedBytes;
+  return toError(fillIn(info, whole, "info"));
+}
+
+replayjit_error_t *replayjit_kernel_spec(const replayjit_kernel_t *kernel,
+                                         replayjit_decode_spec_t *spec) {
+  if (Status status = need(kernel, "kernel"); !status)
+    return toError(status);
+  return toError(fillIn(spec, fromSpec(kernel->kernel.info().spec), "spec"));
+}
+
+replayjit_error_t *replayjit_kernel_tuning(const replayjit_kernel_t *kernel,
+                                           replayjit_decode_tuning_t *tuning) {
+  if (Status status = need(kernel, "kernel"); !status)
+    return toError(status);
+  return toError(
+      fillIn(tuning, fromTuning(kernel->kernel.info().tuning), "tuning"));
+}
+
+template <typename Args, typename Struct>
+static replayjit_error_t *launchWith(const replayjit_kernel_t *kernel,
+                                     void *stream, const Struct *given,
+                                     uint32_t flags) {
+  constexpr uint32_t known =
+      REPLAYJIT_LAUNCH_UNCHECKED | REPLAYJIT_LAUNCH_OWN_STREAM;
+  if (Status status = need(kernel, "kernel"); !status)
+    return toError(status);
+  if (flags & ~known)
+    return toError(Status::invalid(
+        fmt::format("flags: {:#x} is not allowed; this library knows {:#x}",
+                    flags, known)));
+  Args args;
+  if (Status status = readArgs(given, args); !status)
+    return toError(status);
+  const ArgsCheck check =
+      flags & REPLAYJIT_LAUNCH_UNCHECKED ? ArgsCheck::None : ArgsCheck::Full;
+  return toError(flags & REPLAYJIT_LAUNCH_OWN_STREAM
+                     ? kernel->kernel.launch(args, check)
+                     : kernel->kernel.launchOn(stream, args, check));
+}
+
+replayjit_error_t *replayjit_kernel_launch(const replayjit_kernel_t *kernel,
+                                           void *stream,
+                                           const replayjit_decode_args_t *args,
+                                           uint32_t flags) {
+  return launchWith<DecodeArgs>(kernel, stream, args, flags);
+}
+
+replayjit_error_t *replayjit_kernel_launch_materialize(
+    const replayjit_kernel_t *kernel, void *stream,
+    const replayjit_materialize_args_t *args, uint32_t flags) {
+  return launchWith<MaterializeArgs>(kernel, stream, args, flags);
+}

@@ -1,0 +1,131 @@
+//===- SpecApi.cpp - Specs, tunings and arguments of the C API ------------===//
+
+#include "runtime/capi/Handles.h"
+#include "runtime/capi/Structs.h"
+
+#include <fmt/format.h>
+
+using namespace replayjit;
+using namespace replayjit::capi;
+
+void replayjit_decode_spec_init(replayjit_decode_spec_t *spec,
+                                size_t struct_size) {
+  writeStruct(spec, struct_size, fromSpec(DecodeSpec()));
+}
+
+void replayjit_decode_tuning_init(replayjit_decode_tuning_t *tuning,
+                                  size_t struct_size) {
+  writeStruct(tuning, struct_size, fromTuning(DecodeTuning()));
+}
+
+template <typename Args, typename Struct>
+static void initArgs(Struct *args, size_t size) {
+  const Args defaults;
+  Struct whole = {};
+  std::memcpy(reinterpret_cast<char *>(&whole) + argsOffset<Struct>, &defaults,
+              sizeof defaults);
+  writeStruct(args, size, whole);
+}
+
+void replayjit_decode_args_init(replayjit_decode_args_t *args,
+                                size_t struct_size) {
+  initArgs<DecodeArgs>(args, struct_size);
+}
+
+void replayjit_materialize_args_init(replayjit_materialize_args_t *args,
+                                     size_t struct_size) {
+  initArgs<MaterializeArgs>(args, struct_size);
+}
+
+replayjit_error_t *
+replayjit_decode_spec_from_model(replayjit_decode_spec_t *spec,
+                                 const char *model, int32_t tensor_parallel) {
+  if (Status status = need(model, "model"); !status)
+    return toError(status);
+  Result<DecodeSpec> preset = modelPreset(model, tensor_parallel);
+  if (!preset)
+    return toError(preset.status());
+  return toError(fillIn(spec, fromSpec(*preset), "spec"));
+}
+
+const char *replayjit_target_name(size_t index) {
+  const std::vector<std::string> &names = Target::names();
+  return index < names.size() ? names[index].c_str() : nullptr;
+}
+
+static Result<Target> toTarget(const char *chip) {
+  if (Status status = need(chip, "chip"); !status)
+    return status;
+  return Target::parse(chip);
+}
+
+replayjit_error_t *
+replayjit_target_supports(const char *chip, const replayjit_decode_spec_t *spec,
+                          const replayjit_decode_tuning_t *tuning) {
+  Result<Target> target = toTarget(chip);
+  if (!target)
+    return toError(target.status());
+  Result<DecodeSpec> asked = toSpec(spec);
+  if (!asked)
+    return toError(asked.status());
+  Result<DecodeTuning> choice =
+      tuning ? toTuning(tuning) : chooseTuning(*asked, 0, *target);
+  if (!choice)
+    return toError(choice.status());
+  return toError(validate(*asked, *choice, *target));
+}
+
+replayjit_error_t *
+replayjit_target_choose_tuning(const char *chip, int32_t multiprocessors,
+                               const replayjit_decode_spec_t *spec,
+                               int32_t rows,
+                               replayjit_decode_tuning_t *tuning) {
+  Result<Target> target = toTarget(chip);
+  if (!target)
+    return toError(target.status());
+  Result<DecodeSpec> asked = toSpec(spec);
+  if (!asked)
+    return toError(asked.status());
+  if (rows < 0 || multiprocessors < 1)
+    return toError(Status::invalid(fmt::format(
+        "rows: {} on {} multiprocessors are not allowed; they must be 0 or "
+        "more, and 1 or more",
+        rows, multiprocessors)));
+  return toError(fillIn(
+      tuning, fromTuning(chooseTuning(*asked, rows, *target, multiprocessors)),
+      "tuning"));
+}
+
+replayjit_error_t *replayjit_layer_validate(const replayjit_decode_spec_t *spec,
+                                            const replayjit_layer_t *layer) {
+  Result<DecodeSpec> asked = toSpec(spec);
+  if (!asked)
+    return toError(asked.status());
+  if (Status status = need(layer, "layer"); !status)
+    return toError(status);
+  ReplayLayer ours;
+  std::memcpy(static_cast<void *>(&ours), layer, sizeof ours);
+  return toError(validateLayer(*asked, ours));
+}
+
+replayjit_error_t *
+replayjit_ring_cursor_advance(const replayjit_decode_spec_t *spec,
+                              int32_t *write_pos, int32_t *base,
+                              int32_t forced) {
+  Result<DecodeSpec> asked = toSpec(spec);
+  if (!asked)
+    return toError(asked.status());
+  for (auto [cursor, name] :
+       {std::pair(write_pos, "write_pos"), std::pair(base, "base")}) {
+    if (Status status = need(cursor, name); !status)
+      return toError(status);
+    if (*cursor < 0 || *cursor >= asked->ringDepth)
+      return toError(Status::invalid(
+          fmt::format("{}: {} is not allowed; it must be 0 to {}", name,
+                      *cursor, asked->ringDepth - 1)));
+  }
+  const RingCursor next = nextCursor(*asked, {*write_pos, *base}, forced != 0);
+  *write_pos = next.writePos;
+  *base = next.base;
+  return nullptr;
+}

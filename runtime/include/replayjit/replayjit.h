@@ -1,0 +1,525 @@
+/*===- replayjit.h - The C interface of libreplayjit --------------*- C -*-===*\
+|*                                                                            *|
+|* Generates, caches and launches the decode kernels of linear-attention      *|
+|* models. C11; nothing here needs CUDA, LLVM or C++.                         *|
+|*                                                                            *|
+|* Errors. A call that can fail returns an error, NULL on success, which the  *|
+|* caller hands to replayjit_error_destroy. On an error nothing is written to *|
+|* the outputs, except where it says so. Nothing is printed, and the process  *|
+|* is not ended. Sentences name fields as C++ does: numKeyHeads is            *|
+|* num_key_heads here.                                                        *|
+|*                                                                            *|
+|* Structs. Each begins with struct_size, which its _init function writes.    *|
+|* New fields are added at the end: a library accepts the smaller struct of   *|
+|* an older caller, whose missing fields keep their defaults, and refuses one *|
+|* larger than it knows (InvalidArgument). Of a struct it fills in, it writes *|
+|* no more than struct_size bytes. Strings in structs are the caller's and    *|
+|* are copied; strings handed out belong to the object they came from.        *|
+|*                                                                            *|
+|* Handles count references: each create, prepare and retain is paired with a *|
+|* release. A kernel keeps its device, so handles may be released in any      *|
+|* order. Any thread may call anything, with one rule for each device: while  *|
+|* one thread allocates, frees or copies on it, no other uses it.             *|
+|*                                                                            *|
+|* Streams are CUstream or cudaStream_t, as void *; NULL is the legacy        *|
+|* default stream. Device pointers are uint64_t; device memory is the         *|
+|* caller's. Sizes are in bytes, strides and pitches in elements.             *|
+|*                                                                            *|
+\*===----------------------------------------------------------------------===*/
+#ifndef REPLAYJIT_REPLAYJIT_H
+#define REPLAYJIT_REPLAYJIT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define REPLAYJIT_API __attribute__((visibility("default")))
+
+/*===- Versions -----------------------------------------------------------===*/
+
+/* Major version times 65536 plus minor. A library serves callers of its own
+ * major version whose minor is not above its own: minors only add functions,
+ * flags, enumerators and fields at the ends of structs. */
+#define REPLAYJIT_API_VERSION ((0u << 16) | 1u)
+
+/* The REPLAYJIT_API_VERSION that the library was built with. */
+REPLAYJIT_API uint32_t replayjit_api_version(void);
+/* The release, such as "0.1.0". */
+REPLAYJIT_API const char *replayjit_version(void);
+/* 1 if this build can compile; 0 if it only runs what is cached. */
+REPLAYJIT_API int32_t replayjit_has_compiler(void);
+
+/*===- Errors -------------------------------------------------------------===*/
+
+typedef struct replayjit_error_t replayjit_error_t;
+
+typedef enum replayjit_code_t {
+  REPLAYJIT_OK = 0,
+  REPLAYJIT_INVALID_ARGUMENT = 1, /* A field or argument breaks a rule. */
+  REPLAYJIT_UNSUPPORTED = 2,      /* Legal; this target or build cannot. */
+  REPLAYJIT_COMPILE_FAILED = 3,   /* A bug of the compiler's: please report. */
+  REPLAYJIT_ASSEMBLE_FAILED = 4,  /* The assembler refused; see the log. */
+  REPLAYJIT_NOT_FOUND = 5,    /* A tool, driver, file or kernel is missing. */
+  REPLAYJIT_DRIVER_ERROR = 6, /* A CUDA call failed. */
+  REPLAYJIT_EXECUTION_FAULT = 7, /* The emulation met a hazard. */
+  REPLAYJIT_STORAGE_FAILED = 8   /* The file system refused. */
+} replayjit_code_t;
+
+/* A replayjit_code_t; REPLAYJIT_OK for NULL. Later minors may add codes. */
+REPLAYJIT_API int32_t replayjit_error_code(const replayjit_error_t *error);
+/* One sentence: what was asked, what was found, what is allowed. The strings
+ * live as long as the error and are never NULL; they are empty for a NULL
+ * error. */
+REPLAYJIT_API const char *
+replayjit_error_message(const replayjit_error_t *error);
+/* The stage of compiling or loading that failed ("tiles", "emit PTX",
+ * "assemble", "load", ...), or "". */
+REPLAYJIT_API const char *replayjit_error_stage(const replayjit_error_t *error);
+/* What an assembler or the driver printed, some lines, or "". */
+REPLAYJIT_API const char *replayjit_error_log(const replayjit_error_t *error);
+/* NULL is allowed. */
+REPLAYJIT_API void replayjit_error_destroy(replayjit_error_t *error);
+
+/*===- Specs: what a kernel computes --------------------------------------===*/
+
+typedef enum replayjit_family_t {
+  REPLAYJIT_FAMILY_REPLAY = 0,     /* Checkpoint and ring; decode. */
+  REPLAYJIT_FAMILY_PACKED = 1,     /* No ring: the state at every token. */
+  REPLAYJIT_FAMILY_MATERIALIZE = 2 /* Checkpoint plus ring into a slot. */
+} replayjit_family_t;
+
+typedef enum replayjit_type_t {
+  REPLAYJIT_F32 = 0,
+  REPLAYJIT_BF16 = 1,
+  REPLAYJIT_F16 = 2,
+  REPLAYJIT_I32 = 3,
+  REPLAYJIT_I64 = 4
+} replayjit_type_t;
+
+typedef enum replayjit_gate_t {
+  REPLAYJIT_GATE_SOFTPLUS = 0,   /* g = -exp(A_log) softplus(x) */
+  REPLAYJIT_GATE_LOWER_BOUND = 1 /* g = lower_bound sigmoid(exp(A_log) x) */
+} replayjit_gate_t;
+
+typedef enum replayjit_ring_format_t {
+  REPLAYJIT_RING_RAW = 0,       /* g and k */
+  REPLAYJIT_RING_PREFIX = 1,    /* The sum P of the gates so far, and k */
+  REPLAYJIT_RING_PREDECAYED = 2 /* P and k exp(-P) */
+} replayjit_ring_format_t;
+
+typedef enum replayjit_null_slot_t {
+  REPLAYJIT_NULL_NEGATIVE = 0,    /* slot < 0 is padding */
+  REPLAYJIT_NULL_NON_POSITIVE = 1 /* slot <= 0 is */
+} replayjit_null_slot_t;
+
+typedef enum replayjit_readout_t {
+  REPLAYJIT_READOUT_OUTPUT_ONLY = 0, /* fp32 products; no state is formed */
+  REPLAYJIT_READOUT_REBUILD = 1      /* Tiles of it, on tensor cores */
+} replayjit_readout_t;
+
+typedef enum replayjit_flush_precision_t {
+  REPLAYJIT_FLUSH_IEEE = 0,
+  REPLAYJIT_FLUSH_TF32X3 = 1
+} replayjit_flush_precision_t;
+
+/* The facts that are compiled in. Batch, strides and slot counts are arguments
+ * of a launch. In brackets: the default. Truths are 0 or 1. What a family does
+ * not have is ignored. */
+typedef struct replayjit_decode_spec_t {
+  uint32_t struct_size;
+  int32_t family; /* replayjit_family_t [REPLAY] */
+  int32_t is_kda; /* Kimi Delta Attention: the gate is a vector over K [0] */
+  int32_t num_key_heads;     /* H, 1..1024 [16] */
+  int32_t num_value_heads;   /* HV, a multiple of H [32] */
+  int32_t head_dim_k;        /* K, 1..256 [128] */
+  int32_t head_dim_v;        /* V, 1..256 [128] */
+  int32_t ring_depth;        /* L, 1..64; packed: 1 [16] */
+  int32_t act_type;          /* q, k, v: F32, BF16 or F16 [BF16] */
+  int32_t gate_type;         /* a and b: act_type or F32 [BF16] */
+  int32_t param_type;        /* A_log and dt_bias: F32 or BF16 [F32] */
+  int32_t out_type;          /* [BF16] */
+  int32_t state_type;        /* [F32] */
+  int32_t ring_type;         /* d_ring and k_ring [F32]; g_ring is always F32 */
+  int32_t index_type;        /* state_indices: I32 or I64 [I32] */
+  int32_t qk_l2_norm;        /* q and k are L2-normalized over K [1] */
+  int32_t gate;              /* replayjit_gate_t [SOFTPLUS] */
+  int32_t beta_round;        /* beta is rounded through b's type [0] */
+  int32_t has_force_flush;   /* That argument is present [1] */
+  int32_t ring_format;       /* replayjit_ring_format_t [RAW] */
+  int32_t is_circular;       /* The ring wraps around; see ring_base [0] */
+  int32_t has_separate_qkv;  /* Three pointers [0] */
+  int32_t has_ring_indices;  /* [0] */
+  int32_t has_dst_indices;   /* [0] */
+  int32_t has_track_indices; /* [0] */
+  int32_t has_mask;          /* Materialize: that argument is present [1] */
+  int32_t null_slot;         /* replayjit_null_slot_t [NEGATIVE] */
+  int32_t readout;           /* replayjit_readout_t [OUTPUT_ONLY] */
+  int32_t alignment; /* Bytes that divide pointers, row strides and pitches: 16,
+                      * or 0 for the element's own [16] */
+} replayjit_decode_spec_t;
+
+/* Choices that change speed; see replayjit_target_choose_tuning. */
+typedef struct replayjit_decode_tuning_t {
+  uint32_t struct_size;
+  int32_t block_v;           /* Rows of the state a block [32] */
+  int32_t block_k;           /* Columns a tile [128] */
+  int32_t num_warps;         /* Warps a block: 1, 2, 4 or 8 [4] */
+  int32_t flush_rows;        /* Ring rows a step of a flush: 1, 2, 4 or 8 [4] */
+  int32_t flush_precision;   /* replayjit_flush_precision_t [IEEE] */
+  int32_t max_registers;     /* A thread; 32..255, or 0 for no cap [0] */
+  int32_t prefetch_distance; /* In blocks; 0: no prefetch [0] */
+} replayjit_decode_tuning_t;
+
+/* Write the defaults; pass sizeof(*spec). */
+REPLAYJIT_API void replayjit_decode_spec_init(replayjit_decode_spec_t *spec,
+                                              size_t struct_size);
+REPLAYJIT_API void
+replayjit_decode_tuning_init(replayjit_decode_tuning_t *tuning,
+                             size_t struct_size);
+
+/* The shape and gate of a shipped model on one rank of `tensor_parallel`:
+ * "qwen3-next", "qwen3.5-27b", "qwen3.5-397b", "kimi-linear", "kimi-k3" or
+ * "ling-flash". Other fields get their defaults. `spec` is initialized. */
+REPLAYJIT_API replayjit_error_t *
+replayjit_decode_spec_from_model(replayjit_decode_spec_t *spec,
+                                 const char *model, int32_t tensor_parallel);
+
+/*===- Targets ------------------------------------------------------------===*/
+
+/* The targets' names ("sm_80", "sm_90a", ...) in ascending order; NULL past the
+ * last. */
+REPLAYJIT_API const char *replayjit_target_name(size_t index);
+
+/* Whether a spec, with `tuning` or (NULL) the one chosen for a large batch, can
+ * be compiled for `chip`: NULL, or why not. Compiles nothing. */
+REPLAYJIT_API replayjit_error_t *
+replayjit_target_supports(const char *chip, const replayjit_decode_spec_t *spec,
+                          const replayjit_decode_tuning_t *tuning);
+
+/* The tuning that replayjit_jit_prepare uses for `rows` requests that decode
+ * together (0: a large batch) on a GPU of `multiprocessors` SMs. `tuning` is
+ * initialized. */
+REPLAYJIT_API replayjit_error_t *
+replayjit_target_choose_tuning(const char *chip, int32_t multiprocessors,
+                               const replayjit_decode_spec_t *spec,
+                               int32_t rows, replayjit_decode_tuning_t *tuning);
+
+/*===- Devices ------------------------------------------------------------===*/
+
+typedef struct replayjit_device_t replayjit_device_t;
+
+/* CUDA device `ordinal` as the driver numbers it, in its primary context, which
+ * is current only within calls. libcuda.so.1 is opened at run time: NotFound
+ * where there is none. */
+REPLAYJIT_API replayjit_error_t *
+replayjit_device_create_cuda(int32_t ordinal, replayjit_device_t **device);
+/* Host emulation of `chip`: kernels run on this CPU, checked for hazards and
+ * for accesses outside of allocations. It needs a build with the compiler. Its
+ * addresses are host addresses; there are no streams. */
+REPLAYJIT_API replayjit_error_t *
+replayjit_device_create_emulation(const char *chip,
+                                  replayjit_device_t **device);
+/* One more reference, or one less; the last release waits for nothing and
+ * invalidates what is still allocated. NULL is allowed in release. */
+REPLAYJIT_API void replayjit_device_retain(replayjit_device_t *device);
+REPLAYJIT_API void replayjit_device_release(replayjit_device_t *device);
+
+typedef struct replayjit_device_info_t {
+  uint32_t struct_size;
+  int32_t is_emulation;
+  int32_t multiprocessors;
+  int32_t capability;      /* Compute capability times ten. */
+  const char *description; /* "NVIDIA H200", "emulation" */
+  const char *chip;        /* The target that kernels are compiled for. */
+} replayjit_device_info_t;
+/* Fills in `info`, whose struct_size is set. Strings live as long as the
+ * device. */
+REPLAYJIT_API replayjit_error_t *
+replayjit_device_info(const replayjit_device_t *device,
+                      replayjit_device_info_t *info);
+
+/* Device memory, 256-byte aligned; for those who have none of their own, and
+ * the only memory that the emulation lets kernels touch. `name` appears in its
+ * reports. Copies wait until they are done. */
+REPLAYJIT_API replayjit_error_t *
+replayjit_device_allocate(replayjit_device_t *device, size_t bytes,
+                          const char *name, uint64_t *address);
+REPLAYJIT_API replayjit_error_t *
+replayjit_device_free(replayjit_device_t *device, uint64_t address);
+REPLAYJIT_API replayjit_error_t *
+replayjit_device_copy_to(replayjit_device_t *device, uint64_t dst,
+                         const void *src, size_t bytes);
+REPLAYJIT_API replayjit_error_t *
+replayjit_device_copy_from(replayjit_device_t *device, void *dst, uint64_t src,
+                           size_t bytes);
+/* Waits for all work on the device's own stream. */
+REPLAYJIT_API replayjit_error_t *
+replayjit_device_synchronize(replayjit_device_t *device);
+
+/*===- Jit: from a spec to a kernel ---------------------------------------===*/
+
+typedef struct replayjit_jit_t replayjit_jit_t;
+typedef struct replayjit_kernel_t replayjit_kernel_t;
+
+/* Hears one sentence about each thing that is wrong but stops nothing, such as
+ * a damaged cache entry; from any thread, perhaps several at once, until the
+ * last reference to the jit is gone. */
+typedef void (*replayjit_diagnostic_fn)(void *user_data, const char *sentence);
+
+/* In brackets: the default. Where use_environment is 1, what is left at a
+ * default marked (env) comes from the environment, which is read once, by
+ * replayjit_jit_create. */
+typedef struct replayjit_jit_options_t {
+  uint32_t struct_size;
+  int32_t use_environment; /* [1] */
+  /* Folders of compiled kernels, divided by ':'; the first is written, the
+   * others are only read. "": nothing is kept. [NULL (env:
+   * REPLAYJIT_CACHE_DIR, else ~/.cache/replayjit), else ""] */
+  const char *cache_roots;
+  int64_t cache_max_bytes; /* Of the first folder; 0: any number [-1 (env:
+                            * REPLAYJIT_CACHE_MAX_BYTES), else 1 GiB] */
+  int32_t cache_read_only; /* 1: the first folder is only read too [0] */
+  int32_t must_hit;        /* 1: what is not cached is an error that names the
+                            * nearest entry [-1 (env: REPLAYJIT_MUST_HIT)] */
+  int32_t always_compile;  /* 1: cached kernels are replaced [-1 (env:
+                            * REPLAYJIT_ALWAYS_COMPILE)] */
+  int32_t compile; /* 0: as in a build without the compiler, what is not cached
+                    * is an error [1] */
+  int32_t workers; /* Of prepare_all; 0: one a processor, at most 16 [0] */
+  int32_t patience_ms; /* Wait for another process that compiles the same kernel
+                        * before compiling it too [60000] */
+  const char *ptxas_path;           /* [NULL (env: REPLAYJIT_PTXAS)] */
+  const char *nvjitlink_path;       /* [NULL (env: REPLAYJIT_NVJITLINK)] */
+  replayjit_diagnostic_fn diagnose; /* [NULL] */
+  void *diagnose_data;              /* Handed to diagnose. */
+} replayjit_jit_options_t;
+
+/* Writes the defaults; pass sizeof(*options). */
+REPLAYJIT_API void replayjit_jit_options_init(replayjit_jit_options_t *options,
+                                              size_t struct_size);
+
+/* The kernels of one device, which it keeps. `options` may be NULL: the
+ * defaults. */
+REPLAYJIT_API replayjit_error_t *
+replayjit_jit_create(replayjit_device_t *device,
+                     const replayjit_jit_options_t *options,
+                     replayjit_jit_t **jit);
+REPLAYJIT_API void replayjit_jit_retain(replayjit_jit_t *jit);
+REPLAYJIT_API void replayjit_jit_release(replayjit_jit_t *jit);
+
+/* The kernel for `rows` requests that decode together (0: a large batch), from
+ * memory (some 100 ns), else disk, else the compiler. However many threads ask,
+ * it is made once; all get the one error if that fails, and the next call tries
+ * again. */
+REPLAYJIT_API replayjit_error_t *
+replayjit_jit_prepare(replayjit_jit_t *jit, const replayjit_decode_spec_t *spec,
+                      int32_t rows, replayjit_kernel_t **kernel);
+/* The same with a tuning of the caller's. */
+REPLAYJIT_API replayjit_error_t *replayjit_jit_prepare_tuned(
+    replayjit_jit_t *jit, const replayjit_decode_spec_t *spec,
+    const replayjit_decode_tuning_t *tuning, replayjit_kernel_t **kernel);
+
+/* Hears of each kernel when it is done: how many are, of how many, and its name
+ * and NULL, or NULL and its error, both only for the call. From one thread at a
+ * time, not always the same. */
+typedef void (*replayjit_progress_fn)(void *user_data, size_t done,
+                                      size_t total, const char *name,
+                                      const replayjit_error_t *error);
+
+/* Prepares specs[i] for rows[i] requests, i < count, in parallel. kernels[i] is
+ * the kernel, or NULL where that failed; errors[i], if `errors` is not NULL, is
+ * NULL or why, and the caller destroys it. Returns the first of the failures.
+ * `progress` may be NULL. */
+REPLAYJIT_API replayjit_error_t *replayjit_jit_prepare_all(
+    replayjit_jit_t *jit, const replayjit_decode_spec_t *const *specs,
+    const int32_t *rows, size_t count, replayjit_progress_fn progress,
+    void *progress_data, replayjit_kernel_t **kernels,
+    replayjit_error_t **errors);
+
+/* What the disk cache was asked; what was found in memory is not counted. */
+typedef struct replayjit_cache_counters_t {
+  uint32_t struct_size;
+  uint32_t reserved;
+  uint64_t hits;     /* Answered by an entry, or by another thread's call. */
+  uint64_t misses;   /* Of the first look; some become hits by waiting. */
+  uint64_t compiles; /* Compilations started. */
+  uint64_t waits;    /* Calls that waited for another thread or process. */
+} replayjit_cache_counters_t;
+REPLAYJIT_API replayjit_error_t *
+replayjit_jit_counters(const replayjit_jit_t *jit,
+                       replayjit_cache_counters_t *counters);
+
+/*===- Kernels ------------------------------------------------------------===*/
+
+REPLAYJIT_API void replayjit_kernel_retain(replayjit_kernel_t *kernel);
+REPLAYJIT_API void replayjit_kernel_release(replayjit_kernel_t *kernel);
+
+typedef enum replayjit_origin_t {
+  REPLAYJIT_COMPILED = 0, /* This process compiled it. */
+  REPLAYJIT_CACHED = 1 /* The disk cache had it, or another process made it. */
+} replayjit_origin_t;
+
+typedef struct replayjit_kernel_info_t {
+  uint32_t struct_size;
+  int32_t origin;          /* replayjit_origin_t */
+  const char *name;        /* Of the entry point. */
+  const char *chip;        /* It is made for. */
+  const char *assembler;   /* "ptxas 13.0.88"; "" under emulation. */
+  uint32_t blocks_per_row; /* The grid has batch * blocks_per_row blocks, */
+  uint32_t threads;        /* each of so many threads */
+  uint32_t shared_bytes;   /* and so much dynamic shared memory. */
+  int32_t registers;       /* A thread. These five: -1 if not known. */
+  int32_t spill_store_bytes;
+  int32_t spill_load_bytes;
+  int32_t stack_bytes;
+  int32_t static_shared_bytes;
+} replayjit_kernel_info_t;
+/* Fill in a struct whose struct_size is set. Strings live as long as the
+ * kernel. */
+REPLAYJIT_API replayjit_error_t *
+replayjit_kernel_info(const replayjit_kernel_t *kernel,
+                      replayjit_kernel_info_t *info);
+REPLAYJIT_API replayjit_error_t *
+replayjit_kernel_spec(const replayjit_kernel_t *kernel,
+                      replayjit_decode_spec_t *spec);
+REPLAYJIT_API replayjit_error_t *
+replayjit_kernel_tuning(const replayjit_kernel_t *kernel,
+                        replayjit_decode_tuning_t *tuning);
+
+/*===- Launches -----------------------------------------------------------===*/
+
+/* The arguments of a decode step, REPLAY or PACKED. Inner dimensions are dense.
+ * What the spec does not have is ignored. */
+typedef struct replayjit_decode_args_t {
+  uint32_t struct_size;
+  uint32_t reserved;
+  uint64_t state_indices;     /* [B], of index_type */
+  int64_t state_index_stride; /* [1] */
+  int32_t batch;              /* B; 0 is a valid no-op */
+  int32_t slots;              /* Of state; and of the rings, see ring_slots */
+  uint64_t write_pos;         /* [B] int32: ring rows in use, 0..L-1 */
+  uint64_t state;             /* [slots, HV, V, K], read and written */
+  int64_t state_pitch;        /* From slot to slot, >= HV*V*K */
+  uint64_t q;                 /* [B, 2*H*K + HV*V], q then k then v; or q */
+  int64_t q_stride;           /* Of a row of q, or of all three */
+  uint64_t a;                 /* GDN [B, HV]; KDA [B, HV, K] */
+  int64_t a_stride;
+  uint64_t b; /* [B, HV] */
+  int64_t b_stride;
+  uint64_t a_log;   /* [HV] */
+  uint64_t dt_bias; /* GDN [HV]; KDA [HV, K] */
+  uint64_t out;     /* [B, HV, V] */
+  int64_t out_stride;
+  uint64_t d_ring; /* [ring_slots, HV, L, V] */
+  int64_t d_pitch;
+  uint64_t k_ring; /* [ring_slots, H, L, K] */
+  int64_t k_pitch;
+  uint64_t g_ring; /* [ring_slots, HV, L], KDA [.., HV, L, K] */
+  int64_t g_pitch;
+  uint64_t force_flush; /* [B] int32, if has_force_flush */
+  float scale;          /* Of q, after its norm [1] */
+  float lower_bound;    /* Of that gate: finite, negative [-5] */
+  uint64_t k;           /* [B, H, K], if has_separate_qkv */
+  int64_t k_stride;
+  uint64_t v; /* [B, HV, V], if has_separate_qkv */
+  int64_t v_stride;
+  uint64_t ring_base;         /* [B] int32, if is_circular */
+  uint64_t ring_indices;      /* [B], if has_ring_indices */
+  int64_t ring_index_stride;  /* [1] */
+  uint64_t dst_indices;       /* [B], if has_dst_indices */
+  int64_t dst_index_stride;   /* [1] */
+  uint64_t track_indices;     /* [B], if has_track_indices; null slots: none */
+  int64_t track_index_stride; /* [1] */
+  uint64_t error_word;        /* A replayjit_error_word_t on the device, or 0 */
+  int32_t ring_slots;         /* If has_ring_indices; else slots */
+  int32_t layer;              /* What an error word calls this launch */
+} replayjit_decode_args_t;
+
+/* One layer of a materialize launch; an array of these lies in device memory,
+ * so it has no struct_size and never changes. Fields as in
+ * replayjit_decode_args_t. */
+typedef struct replayjit_layer_t {
+  uint64_t state, d_ring, k_ring, g_ring;
+  int64_t state_pitch, d_pitch, k_pitch, g_pitch;
+} replayjit_layer_t;
+
+/* The arguments of MATERIALIZE: for each row and layer, the state of slot dst
+ * becomes checkpoint plus ring of slot src. Rows of a null slot are skipped.
+ * Where src = dst the caller sets the cursor to 0 afterwards. */
+typedef struct replayjit_materialize_args_t {
+  uint32_t struct_size;
+  uint32_t reserved;
+  uint64_t layers;       /* [num_layers] replayjit_layer_t */
+  uint64_t src_indices;  /* [B] */
+  uint64_t dst_indices;  /* [B] */
+  uint64_t ring_indices; /* [B], if has_ring_indices; of the source */
+  uint64_t write_pos;    /* [B] int32, the source's cursor */
+  uint64_t ring_base;    /* [B] int32, if is_circular */
+  uint64_t mask;         /* [B] int32, if has_mask: 0 skips the row */
+  uint64_t error_word;
+  int64_t src_index_stride;  /* [1] */
+  int64_t dst_index_stride;  /* [1] */
+  int64_t ring_index_stride; /* [1] */
+  int32_t batch;
+  int32_t num_layers;
+  int32_t slots;
+  int32_t ring_slots;
+} replayjit_materialize_args_t;
+
+/* Write the defaults; pass sizeof(*args). */
+REPLAYJIT_API void replayjit_decode_args_init(replayjit_decode_args_t *args,
+                                              size_t struct_size);
+REPLAYJIT_API void
+replayjit_materialize_args_init(replayjit_materialize_args_t *args,
+                                size_t struct_size);
+
+/* What is wrong with a layer of a spec, before it goes to the device. */
+REPLAYJIT_API replayjit_error_t *
+replayjit_layer_validate(const replayjit_decode_spec_t *spec,
+                         const replayjit_layer_t *layer);
+
+/* Memory that kernels write and the host may read at any time. Zero it before
+ * use. The first bad row fills it in, `kind` last; each adds one to count. A
+ * bad row is then treated as padding. It never changes. */
+typedef struct replayjit_error_word_t {
+  uint32_t count;
+  uint32_t kind; /* 0 none, 1 state slot, 2 write_pos, 3 ring slot, 4 dst slot,
+                  * 5 track slot, 6 ring_base */
+  int32_t row, layer;
+  int64_t value; /* The index or cursor that is not allowed. */
+} replayjit_error_word_t;
+
+/* Flags of a launch, to be added. */
+#define REPLAYJIT_LAUNCH_UNCHECKED 1u /* The arguments are not looked at. */
+#define REPLAYJIT_LAUNCH_OWN_STREAM                                            \
+  2u /* On the device's stream; `stream` is                                    \
+      * ignored. */
+
+/* Launches a step of args->batch rows. Neither locks, allocates nor touches a
+ * file unless it fails, so the stream may be under capture. The arguments are
+ * copied; memory they point to is used in stream order. Cursors are the
+ * caller's: see replayjit_ring_cursor_advance. Under emulation the launch is
+ * done when this returns, needs OWN_STREAM, and its fault is the error. */
+REPLAYJIT_API replayjit_error_t *
+replayjit_kernel_launch(const replayjit_kernel_t *kernel, void *stream,
+                        const replayjit_decode_args_t *args, uint32_t flags);
+REPLAYJIT_API replayjit_error_t *replayjit_kernel_launch_materialize(
+    const replayjit_kernel_t *kernel, void *stream,
+    const replayjit_materialize_args_t *args, uint32_t flags);
+
+/* The cursor of a slot: *write_pos rows are in its ring, the oldest at *base (0
+ * unless is_circular). Moves it as a launch does that was (1) or was not (0)
+ * forced to flush. Once per step, whatever the number of layers. */
+REPLAYJIT_API replayjit_error_t *
+replayjit_ring_cursor_advance(const replayjit_decode_spec_t *spec,
+                              int32_t *write_pos, int32_t *base,
+                              int32_t forced);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

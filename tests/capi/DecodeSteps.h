@@ -1,0 +1,58 @@
+/* DecodeSteps.h - a small decode problem and its plain recurrence, in C. */
+#ifndef REPLAYJIT_TESTS_CAPI_DECODESTEPS_H
+#define REPLAYJIT_TESTS_CAPI_DECODESTEPS_H
+
+#include <replayjit/replayjit.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Ends the test with what did not hold. */
+#define CHECK(condition)                                                       \
+  do {                                                                         \
+    if (!(condition)) {                                                        \
+      fprintf(stderr, "%s:%d: failed: %s\n", __FILE__, __LINE__, #condition);  \
+      exit(1);                                                                 \
+    }                                                                          \
+  } while (0)
+
+/* The same for a call that must succeed. */
+#define OK(call) ok((call), __FILE__, __LINE__)
+void ok(replayjit_error_t *error, const char *file, int line);
+
+/* K != V, two value heads a key head, all fp32. */
+enum { H = 1, HV = 2, K = 32, V = 16, L = 4, ROWS = 2, SLOTS = 3 };
+
+/* Row r has slot r + 1 of the pool; slot 0 is free. */
+typedef struct problem_t {
+  replayjit_device_t *device;
+  replayjit_decode_spec_t spec;
+  replayjit_decode_args_t args;
+  uint64_t memory[20];          /* All allocations, */
+  size_t allocations;           /* so many. */
+  double state[ROWS][HV][V][K]; /* Of the recurrence. */
+  double a_log[HV], dt_bias[HV];
+  int32_t cursor[ROWS], base[ROWS];
+  unsigned random;
+} problem_t;
+
+void problem_spec(replayjit_decode_spec_t *spec);
+/* Allocates and fills all that a launch needs. */
+void problem_create(problem_t *problem, replayjit_device_t *device);
+void problem_destroy(problem_t *problem);
+
+/* A token for each row, one launch, and the same token through the recurrence.
+ * Checks outputs against it and moves the cursors. force[r]: row r flushes. */
+void problem_step(problem_t *problem, const replayjit_kernel_t *kernel,
+                  const int32_t force[ROWS]);
+/* Checks that `slot` of the pool holds row `row`'s state. */
+void problem_check_slot(problem_t *problem, int slot, int row);
+
+/* Device memory with a copy of `data`, freed with the problem. */
+uint64_t problem_upload(problem_t *problem, const char *name, const void *data,
+                        size_t bytes);
+
+/* Compiles for emulation and checks some steps; 0, or the process ends. */
+int decode_steps_run(void);
+
+#endif

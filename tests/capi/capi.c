@@ -1,0 +1,353 @@
+/* capi.c - every function of replayjit.h, from C11.
+ *
+ * Usage: capi CACHE_FOLDER. Kernels run in the emulation; tests/consumer covers
+ * a CUDA device over a driver made up. */
+#include "DecodeSteps.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+/* An error of this code whose message has this text; destroys it. */
+#define FAILS(call, code, text) fails((call), (code), (text), __LINE__)
+static void fails(replayjit_error_t *error, int32_t code, const char *text,
+                  int line) {
+  if (!error || replayjit_error_code(error) != code ||
+      !strstr(replayjit_error_message(error), text)) {
+    fprintf(stderr, "capi.c:%d: code %d and '%s' expected, got %d and '%s'\n",
+            line, code, text, replayjit_error_code(error),
+            replayjit_error_message(error));
+    exit(1);
+  }
+  replayjit_error_destroy(error);
+}
+
+static void check_versions(void) {
+  CHECK(replayjit_api_version() == REPLAYJIT_API_VERSION);
+  CHECK(strcmp(replayjit_version(), EXPECTED_VERSION) == 0);
+  CHECK(replayjit_has_compiler() == 1);
+  CHECK(replayjit_error_code(NULL) == REPLAYJIT_OK);
+  CHECK(strcmp(replayjit_error_message(NULL), "") == 0);
+  CHECK(strcmp(replayjit_error_stage(NULL), "") == 0);
+  CHECK(strcmp(replayjit_error_log(NULL), "") == 0);
+  replayjit_error_destroy(NULL);
+}
+
+static void check_specs(void) {
+  replayjit_decode_spec_t spec;
+  replayjit_decode_spec_init(&spec, sizeof(spec));
+  OK(replayjit_decode_spec_from_model(&spec, "qwen3-next", 4));
+  CHECK(spec.num_key_heads == 4 && spec.num_value_heads == 8);
+  CHECK(spec.head_dim_k == 128 && spec.ring_depth == 16 && spec.has_mask == 1);
+  FAILS(replayjit_decode_spec_from_model(&spec, "gpt-2", 1),
+        REPLAYJIT_INVALID_ARGUMENT, "model: 'gpt-2' is unknown");
+  FAILS(replayjit_decode_spec_from_model(&spec, NULL, 1),
+        REPLAYJIT_INVALID_ARGUMENT, "model: NULL");
+
+  bool found = false;
+  size_t names = 0;
+  for (; replayjit_target_name(names); ++names)
+    found |= strcmp(replayjit_target_name(names), "sm_90a") == 0;
+  CHECK(found && !replayjit_target_name(names + 5));
+
+  replayjit_decode_tuning_t tuning;
+  replayjit_decode_tuning_init(&tuning, sizeof(tuning));
+  CHECK(tuning.block_v == 32 && tuning.block_k == 128);
+  OK(replayjit_target_supports("sm_90a", &spec, NULL));
+  OK(replayjit_target_supports("sm_90a", &spec, &tuning));
+  tuning.prefetch_distance = 4;
+  FAILS(replayjit_target_supports("sm_80", &spec, &tuning),
+        REPLAYJIT_UNSUPPORTED, "prefetchDistance: 4 is not allowed for sm_80");
+  OK(replayjit_target_choose_tuning("sm_90a", 132, &spec, 1, &tuning));
+  CHECK(tuning.prefetch_distance == 0);
+  FAILS(replayjit_target_choose_tuning("sm_9", 132, &spec, 1, &tuning),
+        REPLAYJIT_INVALID_ARGUMENT, "target: 'sm_9' is unknown");
+  FAILS(replayjit_target_choose_tuning("sm_90a", 0, &spec, 1, &tuning),
+        REPLAYJIT_INVALID_ARGUMENT, "on 0 multiprocessors");
+
+  spec.head_dim_k = 257;
+  FAILS(replayjit_target_supports("sm_90a", &spec, NULL),
+        REPLAYJIT_INVALID_ARGUMENT, "headDimK: 257 is not allowed");
+  spec.head_dim_k = 128;
+  spec.is_kda = 2; /* No bool; must not become one in silence. */
+  FAILS(replayjit_target_supports("sm_90a", &spec, NULL),
+        REPLAYJIT_INVALID_ARGUMENT, "isKda: 2 is not allowed");
+  spec.is_kda = 0;
+  spec.readout = 2;
+  FAILS(replayjit_target_supports("sm_90a", &spec, NULL),
+        REPLAYJIT_INVALID_ARGUMENT, "readout: 2 is not allowed");
+
+  int32_t write_pos = 3, base = 0;
+  problem_spec(&spec);
+  OK(replayjit_ring_cursor_advance(&spec, &write_pos, &base, 0));
+  CHECK(write_pos == 0 && base == 0);
+  write_pos = L;
+  FAILS(replayjit_ring_cursor_advance(&spec, &write_pos, &base, 0),
+        REPLAYJIT_INVALID_ARGUMENT, "write_pos: 4 is not allowed");
+}
+
+/* Callers of an older and a newer library, and those who forgot. */
+static void check_sizes(void) {
+  struct {
+    replayjit_decode_spec_t spec;
+    char newer[16];
+  } large;
+  memset(&large, 1, sizeof(large));
+  replayjit_decode_spec_init(&large.spec, sizeof(large));
+  CHECK(large.spec.struct_size == sizeof(large) && large.newer[15] == 0);
+  FAILS(replayjit_target_supports("sm_90a", &large.spec, NULL),
+        REPLAYJIT_INVALID_ARGUMENT, "this library knows");
+
+  replayjit_decode_spec_t spec;
+  memset(&spec, 1, sizeof(spec));
+  const size_t old = offsetof(replayjit_decode_spec_t, ring_depth);
+  replayjit_decode_spec_init(&spec, old);
+  CHECK(spec.struct_size == old && spec.head_dim_v == 128);
+  CHECK(spec.ring_depth == 0x01010101); /* Not the library's to write. */
+  OK(replayjit_target_supports("sm_90a", &spec, NULL));
+  OK(replayjit_decode_spec_from_model(&spec, "kimi-linear", 1));
+  CHECK(spec.is_kda == 1 && spec.ring_depth == 0x01010101);
+
+  spec.struct_size = 0;
+  FAILS(replayjit_target_supports("sm_90a", &spec, NULL),
+        REPLAYJIT_INVALID_ARGUMENT, "_init");
+  FAILS(replayjit_target_supports("sm_90a", NULL, NULL),
+        REPLAYJIT_INVALID_ARGUMENT, "spec: NULL");
+}
+
+static void check_devices(replayjit_device_t *device) {
+  replayjit_device_info_t info = {.struct_size = sizeof(info)};
+  OK(replayjit_device_info(device, &info));
+  CHECK(info.is_emulation == 1 && info.capability == 90);
+  CHECK(strcmp(info.description, "emulation") == 0);
+  CHECK(strcmp(info.chip, "sm_90a") == 0);
+  FAILS(replayjit_device_create_emulation("sm_1", &device),
+        REPLAYJIT_INVALID_ARGUMENT, "target: 'sm_1' is unknown");
+  FAILS(replayjit_device_free(device, 64), REPLAYJIT_INVALID_ARGUMENT,
+        "is not an allocation");
+
+  /* With a GPU or without: never a crash, never the emulation instead. */
+  replayjit_device_t *gpu = NULL;
+  replayjit_error_t *error = replayjit_device_create_cuda(1000, &gpu);
+  CHECK(error && !gpu);
+  replayjit_error_destroy(error);
+}
+
+static void check_launch_errors(problem_t *problem,
+                                replayjit_kernel_t *kernel) {
+  const uint32_t own = REPLAYJIT_LAUNCH_OWN_STREAM;
+  replayjit_decode_args_t args = problem->args;
+  args.q += 4;
+  FAILS(replayjit_kernel_launch(kernel, NULL, &args, own),
+        REPLAYJIT_INVALID_ARGUMENT, "must be a multiple of 16 bytes");
+  args.batch = 0;
+  OK(replayjit_kernel_launch(kernel, NULL, &args,
+                             own | REPLAYJIT_LAUNCH_UNCHECKED));
+  args.struct_size = 8; /* Defaults only: no rows. */
+  OK(replayjit_kernel_launch(kernel, NULL, &args, own));
+  args.struct_size = sizeof(args) + 8;
+  FAILS(replayjit_kernel_launch(kernel, NULL, &args, own),
+        REPLAYJIT_INVALID_ARGUMENT, "args: a struct_size of");
+  FAILS(replayjit_kernel_launch(kernel, NULL, &problem->args, 1u << 31),
+        REPLAYJIT_INVALID_ARGUMENT, "flags: 0x80000000");
+  FAILS(replayjit_kernel_launch(kernel, NULL, &problem->args, 0),
+        REPLAYJIT_UNSUPPORTED, "no streams");
+  FAILS(replayjit_kernel_launch(NULL, NULL, &problem->args, own),
+        REPLAYJIT_INVALID_ARGUMENT, "kernel: NULL");
+  /* The emulation's own finding. */
+  args = problem->args;
+  args.state += 16;
+  FAILS(replayjit_kernel_launch(kernel, NULL, &args, own),
+        REPLAYJIT_EXECUTION_FAULT, "state");
+}
+
+static void check_kernel(replayjit_kernel_t *kernel) {
+  replayjit_kernel_info_t info = {.struct_size = sizeof(info)};
+  OK(replayjit_kernel_info(kernel, &info));
+  CHECK(strncmp(info.name, "gdn_decode_h1_hv2_k32_v16_l4_", 29) == 0);
+  CHECK(strcmp(info.chip, "sm_90a") == 0 && strcmp(info.assembler, "") == 0);
+  CHECK(info.origin == REPLAYJIT_COMPILED && info.threads >= 32);
+  CHECK(info.registers == -1);
+  replayjit_decode_spec_t spec = {.struct_size = sizeof(spec)};
+  OK(replayjit_kernel_spec(kernel, &spec));
+  CHECK(spec.head_dim_v == V && spec.ring_depth == L);
+  replayjit_decode_tuning_t tuning = {.struct_size = sizeof(tuning)};
+  OK(replayjit_kernel_tuning(kernel, &tuning));
+  CHECK(tuning.block_v * info.blocks_per_row >= HV * V);
+}
+
+/* Row 0's checkpoint and ring become the state of slot 0. */
+static void check_materialize(problem_t *problem, replayjit_jit_t *jit) {
+  const replayjit_decode_args_t *args = &problem->args;
+  replayjit_decode_spec_t spec = problem->spec;
+  spec.family = REPLAYJIT_FAMILY_MATERIALIZE;
+  spec.has_mask = 0;
+  replayjit_kernel_t *kernel = NULL;
+  OK(replayjit_jit_prepare(jit, &spec, 0, &kernel));
+
+  replayjit_layer_t layer = {args->state,   args->d_ring,      args->k_ring,
+                             args->g_ring,  args->state_pitch, args->d_pitch,
+                             args->k_pitch, args->g_pitch};
+  OK(replayjit_layer_validate(&spec, &layer));
+  layer.state_pitch = 1;
+  FAILS(replayjit_layer_validate(&spec, &layer), REPLAYJIT_INVALID_ARGUMENT,
+        "statePitch: 1 is not allowed");
+  layer.state_pitch = args->state_pitch;
+
+  const int32_t src = 1, dst = 0, bad = SLOTS;
+  replayjit_error_word_t seen = {0};
+  replayjit_materialize_args_t launch;
+  replayjit_materialize_args_init(&launch, sizeof(launch));
+  CHECK(launch.src_index_stride == 1);
+  launch.layers = problem_upload(problem, "layers", &layer, sizeof(layer));
+  launch.src_indices = problem_upload(problem, "src", &src, sizeof(src));
+  launch.dst_indices = problem_upload(problem, "dst", &dst, sizeof(dst));
+  launch.error_word = problem_upload(problem, "error", &seen, sizeof(seen));
+  launch.write_pos = args->write_pos;
+  OK(replayjit_device_copy_to(problem->device, args->write_pos, problem->cursor,
+                              sizeof(problem->cursor)));
+  launch.batch = launch.num_layers = 1;
+  launch.slots = SLOTS;
+  CHECK(problem->cursor[0] > 0); /* The ring holds something. */
+  FAILS(
+      replayjit_kernel_launch(kernel, NULL, args, REPLAYJIT_LAUNCH_OWN_STREAM),
+      REPLAYJIT_INVALID_ARGUMENT, "takes MaterializeArgs");
+  OK(replayjit_kernel_launch_materialize(kernel, NULL, &launch,
+                                         REPLAYJIT_LAUNCH_OWN_STREAM));
+  problem_check_slot(problem, dst, 0);
+
+  OK(replayjit_device_copy_to(problem->device, launch.src_indices, &bad,
+                              sizeof(bad)));
+  OK(replayjit_kernel_launch_materialize(kernel, NULL, &launch,
+                                         REPLAYJIT_LAUNCH_OWN_STREAM));
+  OK(replayjit_device_copy_from(problem->device, &seen, launch.error_word,
+                                sizeof(seen)));
+  CHECK(seen.count == 1 && seen.kind == 1 && seen.value == bad);
+  replayjit_kernel_release(kernel);
+}
+
+static void count_progress(void *user_data, size_t done, size_t total,
+                           const char *name, const replayjit_error_t *error) {
+  size_t *heard = user_data;
+  CHECK(done == ++*heard && total == 3);
+  CHECK(!name == !!error);
+}
+
+static void check_prepare_all(replayjit_jit_t *jit) {
+  replayjit_decode_spec_t good, other, bad;
+  problem_spec(&good);
+  problem_spec(&other);
+  problem_spec(&bad);
+  other.state_type = REPLAYJIT_BF16;
+  bad.alignment = 3;
+  const replayjit_decode_spec_t *specs[] = {&good, &bad, &other};
+  const int32_t rows[] = {ROWS, 1, 0};
+  replayjit_kernel_t *kernels[3] = {NULL};
+  replayjit_error_t *errors[3] = {NULL};
+  size_t heard = 0;
+  FAILS(replayjit_jit_prepare_all(jit, specs, rows, 3, count_progress, &heard,
+                                  kernels, errors),
+        REPLAYJIT_INVALID_ARGUMENT, "alignment: 3 is not allowed");
+  CHECK(heard == 3 && kernels[0] && !kernels[1] && kernels[2]);
+  CHECK(!errors[0] && errors[1] && !errors[2]);
+  replayjit_error_destroy(errors[1]);
+  replayjit_kernel_release(kernels[0]);
+  replayjit_kernel_release(kernels[2]);
+
+  bad.family = 9; /* Found before anything is prepared. */
+  FAILS(
+      replayjit_jit_prepare_all(jit, specs, rows, 3, NULL, NULL, kernels, NULL),
+      REPLAYJIT_INVALID_ARGUMENT, "specs[1]: family: 9 is not allowed");
+}
+
+static void hear(void *user_data, const char *sentence) {
+  (void)sentence;
+  ++*(int *)user_data;
+}
+
+static replayjit_jit_t *make_jit(replayjit_device_t *device,
+                                 const char *folder) {
+  static int heard;
+  replayjit_jit_t *jit = NULL;
+  replayjit_jit_options_t options;
+  replayjit_jit_options_init(&options, sizeof(options));
+  CHECK(options.use_environment == 1 && options.compile == 1);
+  options.use_environment = 0;
+  options.cache_roots = folder;
+  options.workers = 2;
+  options.diagnose = hear;
+  options.diagnose_data = &heard;
+  OK(replayjit_jit_create(device, &options, &jit));
+  CHECK(heard == 0);
+
+  replayjit_jit_t *none = NULL;
+  options.must_hit = 2;
+  FAILS(replayjit_jit_create(device, &options, &none),
+        REPLAYJIT_INVALID_ARGUMENT, "must_hit: 2 is not allowed");
+  options.must_hit = 1;
+  FAILS(replayjit_jit_create(device, &options, &none),
+        REPLAYJIT_INVALID_ARGUMENT, "under emulation");
+  options.must_hit = 0;
+  options.compile = 0;
+  OK(replayjit_jit_create(device, &options, &none));
+  replayjit_decode_spec_t spec;
+  problem_spec(&spec);
+  replayjit_kernel_t *kernel = NULL;
+  FAILS(replayjit_jit_prepare(none, &spec, 1, &kernel), REPLAYJIT_UNSUPPORTED,
+        "no compiler");
+  CHECK(!kernel);
+  replayjit_jit_retain(none);
+  replayjit_jit_release(none);
+  replayjit_jit_release(none);
+  return jit;
+}
+
+int main(int argc, char **argv) {
+  CHECK(argc == 2);
+  check_versions();
+  check_specs();
+  check_sizes();
+
+  replayjit_device_t *device = NULL;
+  OK(replayjit_device_create_emulation("sm_90a", &device));
+  check_devices(device);
+  replayjit_jit_t *jit = make_jit(device, argv[1]);
+
+  problem_t problem;
+  problem_create(&problem, device);
+  replayjit_kernel_t *kernel = NULL, *tuned = NULL;
+  OK(replayjit_jit_prepare(jit, &problem.spec, ROWS, &kernel));
+  check_kernel(kernel);
+  for (int step = 0; step < 7; ++step)
+    problem_step(&problem, kernel, (int32_t[ROWS]){step == 4, 0});
+  check_materialize(&problem, jit);
+  check_launch_errors(&problem, kernel);
+
+  replayjit_decode_tuning_t tuning;
+  replayjit_decode_tuning_init(&tuning, sizeof(tuning));
+  OK(replayjit_target_choose_tuning("sm_90a", 132, &problem.spec, 0, &tuning));
+  tuning.block_v = 16;
+  tuning.num_warps = 1;
+  OK(replayjit_jit_prepare_tuned(jit, &problem.spec, &tuning, &tuned));
+  problem_step(&problem, tuned, (int32_t[ROWS]){1, 1});
+  problem_check_slot(&problem, 1, 0);
+  problem_check_slot(&problem, 2, 1);
+  replayjit_kernel_release(tuned);
+  check_prepare_all(jit);
+
+  replayjit_cache_counters_t counters = {.struct_size = sizeof(counters)};
+  OK(replayjit_jit_counters(jit, &counters));
+  CHECK(counters.compiles == 0); /* Emulation has no disk cache. */
+
+  /* A kernel outlives all else. */
+  replayjit_kernel_retain(kernel);
+  replayjit_kernel_release(kernel);
+  replayjit_device_retain(device);
+  replayjit_device_release(device);
+  replayjit_jit_release(jit);
+  problem_step(&problem, kernel, (int32_t[ROWS]){0, 0});
+  problem_destroy(&problem);
+  replayjit_device_release(device);
+  replayjit_kernel_release(kernel);
+  replayjit_kernel_release(NULL);
+  return 0;
+}
