@@ -93,8 +93,40 @@ replayjit_error_t *replayjit_device_copy_from(replayjit_device_t *device,
   return toError(device->device->copyFromDevice(dst, src, bytes));
 }
 
-replayjit_error_t *replayjit_device_synchronize(replayjit_device_t *device) {
+replayjit_error_t *replayjit_device_allocate_mapped(replayjit_device_t *device,
+                                                    size_t bytes,
+                                                    const char *name,
+                                                    void **host,
+                                                    uint64_t *address) {
+  for (auto [pointer, what] :
+       {std::pair<const void *, const char *>(device, "device"),
+        {name, "name"},
+        {host, "host"},
+        {address, "address"}})
+    if (Status status = need(pointer, what); !status)
+      return toError(status);
+  Result<MappedMemory> memory = device->device->allocateMapped(bytes, name);
+  if (!memory)
+    return toError(memory.status());
+  *host = memory->host;
+  *address = memory->device;
+  return nullptr;
+}
+
+replayjit_error_t *replayjit_device_free_mapped(replayjit_device_t *device,
+                                                void *host, uint64_t address) {
   if (Status status = need(device, "device"); !status)
     return toError(status);
-  return toError(device->device->synchronize());
+  return toError(device->device->freeMapped({host, address}));
+}
+
+void *replayjit_device_stream(const replayjit_device_t *device) {
+  return device ? device->device->stream() : nullptr;
+}
+
+replayjit_error_t *replayjit_device_synchronize(replayjit_device_t *device,
+                                                void *stream) {
+  if (Status status = need(device, "device"); !status)
+    return toError(status);
+  return toError(device->device->synchronizeOn(stream));
 }

@@ -281,8 +281,7 @@ template <typename Args, typename Struct>
 static replayjit_error_t *launchWith(const replayjit_kernel_t *kernel,
                                      void *stream, const Struct *given,
                                      uint32_t flags) {
-  constexpr uint32_t known =
-      REPLAYJIT_LAUNCH_UNCHECKED | REPLAYJIT_LAUNCH_OWN_STREAM;
+  constexpr uint32_t known = REPLAYJIT_LAUNCH_UNCHECKED;
   if (Status status = need(kernel, "kernel"); !status)
     return toError(status);
   if (flags & ~known)
@@ -294,9 +293,7 @@ static replayjit_error_t *launchWith(const replayjit_kernel_t *kernel,
     return toError(status);
   const ArgsCheck check =
       flags & REPLAYJIT_LAUNCH_UNCHECKED ? ArgsCheck::None : ArgsCheck::Full;
-  return toError(flags & REPLAYJIT_LAUNCH_OWN_STREAM
-                     ? kernel->kernel.launch(args, check)
-                     : kernel->kernel.launchOn(stream, args, check));
+  return toError(kernel->kernel.launchOn(stream, args, check));
 }
 
 replayjit_error_t *replayjit_kernel_launch(const replayjit_kernel_t *kernel,

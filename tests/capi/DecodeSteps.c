@@ -155,8 +155,9 @@ void problem_step(problem_t *problem, const replayjit_kernel_t *kernel,
   OK(replayjit_device_copy_to(problem->device, args->force_flush, force,
                               sizeof(int32_t) * ROWS));
 
-  OK(replayjit_kernel_launch(kernel, NULL, args, REPLAYJIT_LAUNCH_OWN_STREAM));
-  OK(replayjit_device_synchronize(problem->device));
+  void *stream = replayjit_device_stream(problem->device);
+  OK(replayjit_kernel_launch(kernel, stream, args, 0));
+  OK(replayjit_device_synchronize(problem->device, stream));
   OK(replayjit_device_copy_from(problem->device, out, args->out, sizeof(out)));
   for (int row = 0; row < ROWS; ++row) {
     for (int hv = 0; hv < HV; ++hv) {

@@ -125,6 +125,14 @@ static void check_devices(replayjit_device_t *device) {
   FAILS(replayjit_device_free(device, 64), REPLAYJIT_INVALID_ARGUMENT,
         "is not an allocation");
 
+  void *host = NULL;
+  uint64_t address = 0;
+  OK(replayjit_device_allocate_mapped(device, 64, "mapped", &host, &address));
+  CHECK(host && address && !replayjit_device_stream(device));
+  OK(replayjit_device_free_mapped(device, host, address));
+  FAILS(replayjit_device_free_mapped(device, host, address),
+        REPLAYJIT_INVALID_ARGUMENT, "emulation");
+
   /* With a GPU or without: never a crash, never the emulation instead. */
   replayjit_device_t *gpu = NULL;
   replayjit_error_t *error = replayjit_device_create_cuda(1000, &gpu);
@@ -134,29 +142,27 @@ static void check_devices(replayjit_device_t *device) {
 
 static void check_launch_errors(problem_t *problem,
                                 replayjit_kernel_t *kernel) {
-  const uint32_t own = REPLAYJIT_LAUNCH_OWN_STREAM;
   replayjit_decode_args_t args = problem->args;
   args.q += 4;
-  FAILS(replayjit_kernel_launch(kernel, NULL, &args, own),
+  FAILS(replayjit_kernel_launch(kernel, NULL, &args, 0),
         REPLAYJIT_INVALID_ARGUMENT, "must be a multiple of 16 bytes");
   args.batch = 0;
-  OK(replayjit_kernel_launch(kernel, NULL, &args,
-                             own | REPLAYJIT_LAUNCH_UNCHECKED));
+  OK(replayjit_kernel_launch(kernel, NULL, &args, REPLAYJIT_LAUNCH_UNCHECKED));
   args.struct_size = 8; /* Defaults only: no rows. */
-  OK(replayjit_kernel_launch(kernel, NULL, &args, own));
+  OK(replayjit_kernel_launch(kernel, NULL, &args, 0));
   args.struct_size = sizeof(args) + 8;
-  FAILS(replayjit_kernel_launch(kernel, NULL, &args, own),
+  FAILS(replayjit_kernel_launch(kernel, NULL, &args, 0),
         REPLAYJIT_INVALID_ARGUMENT, "args: a struct_size of");
   FAILS(replayjit_kernel_launch(kernel, NULL, &problem->args, 1u << 31),
         REPLAYJIT_INVALID_ARGUMENT, "flags: 0x80000000");
-  FAILS(replayjit_kernel_launch(kernel, NULL, &problem->args, 0),
-        REPLAYJIT_UNSUPPORTED, "no streams");
-  FAILS(replayjit_kernel_launch(NULL, NULL, &problem->args, own),
+  FAILS(replayjit_kernel_launch(kernel, &args, &problem->args, 0),
+        REPLAYJIT_INVALID_ARGUMENT, "stream");
+  FAILS(replayjit_kernel_launch(NULL, NULL, &problem->args, 0),
         REPLAYJIT_INVALID_ARGUMENT, "kernel: NULL");
   /* The emulation's own finding. */
   args = problem->args;
   args.state += 16;
-  FAILS(replayjit_kernel_launch(kernel, NULL, &args, own),
+  FAILS(replayjit_kernel_launch(kernel, NULL, &args, 0),
         REPLAYJIT_EXECUTION_FAULT, "state");
 }
 
@@ -208,17 +214,14 @@ static void check_materialize(problem_t *problem, replayjit_jit_t *jit) {
   launch.batch = launch.num_layers = 1;
   launch.slots = SLOTS;
   CHECK(problem->cursor[0] > 0); /* The ring holds something. */
-  FAILS(
-      replayjit_kernel_launch(kernel, NULL, args, REPLAYJIT_LAUNCH_OWN_STREAM),
-      REPLAYJIT_INVALID_ARGUMENT, "takes MaterializeArgs");
-  OK(replayjit_kernel_launch_materialize(kernel, NULL, &launch,
-                                         REPLAYJIT_LAUNCH_OWN_STREAM));
+  FAILS(replayjit_kernel_launch(kernel, NULL, args, 0),
+        REPLAYJIT_INVALID_ARGUMENT, "takes MaterializeArgs");
+  OK(replayjit_kernel_launch_materialize(kernel, NULL, &launch, 0));
   problem_check_slot(problem, dst, 0);
 
   OK(replayjit_device_copy_to(problem->device, launch.src_indices, &bad,
                               sizeof(bad)));
-  OK(replayjit_kernel_launch_materialize(kernel, NULL, &launch,
-                                         REPLAYJIT_LAUNCH_OWN_STREAM));
+  OK(replayjit_kernel_launch_materialize(kernel, NULL, &launch, 0));
   OK(replayjit_device_copy_from(problem->device, &seen, launch.error_word,
                                 sizeof(seen)));
   CHECK(seen.count == 1 && seen.kind == 1 && seen.value == bad);

@@ -218,7 +218,8 @@ REPLAYJIT_API replayjit_error_t *
 replayjit_device_create_cuda(int32_t ordinal, replayjit_device_t **device);
 /* Host emulation of `chip`: kernels run on this CPU, checked for hazards and
  * for accesses outside of allocations. It needs a build with the compiler. Its
- * addresses are host addresses; there are no streams. */
+ * addresses are host addresses. It has one stream, NULL, on which all is done
+ * at once. */
 REPLAYJIT_API replayjit_error_t *
 replayjit_device_create_emulation(const char *chip,
                                   replayjit_device_t **device);
@@ -255,9 +256,23 @@ replayjit_device_copy_to(replayjit_device_t *device, uint64_t dst,
 REPLAYJIT_API replayjit_error_t *
 replayjit_device_copy_from(replayjit_device_t *device, void *dst, uint64_t src,
                            size_t bytes);
-/* Waits for all work on the device's own stream. */
+/* Page-locked host memory of any content that kernels reach as well, at
+ * *address; such as for an error word. What a kernel writes there the host sees
+ * at the latest when it has waited for it. free_mapped takes both. */
 REPLAYJIT_API replayjit_error_t *
-replayjit_device_synchronize(replayjit_device_t *device);
+replayjit_device_allocate_mapped(replayjit_device_t *device, size_t bytes,
+                                 const char *name, void **host,
+                                 uint64_t *address);
+REPLAYJIT_API replayjit_error_t *
+replayjit_device_free_mapped(replayjit_device_t *device, void *host,
+                             uint64_t address);
+
+/* The device's own stream, for those who have none; NULL under emulation. It
+ * lives as long as the device. */
+REPLAYJIT_API void *replayjit_device_stream(const replayjit_device_t *device);
+/* Waits for a stream and reports the faults of earlier launches. */
+REPLAYJIT_API replayjit_error_t *
+replayjit_device_synchronize(replayjit_device_t *device, void *stream);
 
 /*===- Jit: from a spec to a kernel ---------------------------------------===*/
 
@@ -494,15 +509,12 @@ typedef struct replayjit_error_word_t {
 
 /* Flags of a launch, to be added. */
 #define REPLAYJIT_LAUNCH_UNCHECKED 1u /* The arguments are not looked at. */
-#define REPLAYJIT_LAUNCH_OWN_STREAM                                            \
-  2u /* On the device's stream; `stream` is                                    \
-      * ignored. */
 
 /* Launches a step of args->batch rows. Neither locks, allocates nor touches a
  * file unless it fails, so the stream may be under capture. The arguments are
  * copied; memory they point to is used in stream order. Cursors are the
  * caller's: see replayjit_ring_cursor_advance. Under emulation the launch is
- * done when this returns, needs OWN_STREAM, and its fault is the error. */
+ * done when this returns, and its fault is the error. */
 REPLAYJIT_API replayjit_error_t *
 replayjit_kernel_launch(const replayjit_kernel_t *kernel, void *stream,
                         const replayjit_decode_args_t *args, uint32_t flags);

@@ -148,6 +148,12 @@ inline Result<DecodeTuning> chooseTuning(const DecodeSpec &spec, int rows,
   return status ? Result<DecodeTuning>(tuning) : status;
 }
 
+/// Host memory that kernels reach as well.
+struct MappedMemory {
+  void *host = nullptr;
+  uint64_t device = 0; ///< The address for kernels.
+};
+
 class Device {
 public:
   Device() = default;
@@ -176,6 +182,16 @@ public:
         replayjit_device_allocate(handle.get(), bytes, name, &address));
     return status ? Result<uint64_t>(address) : status;
   }
+  Result<MappedMemory> allocateMapped(size_t bytes, const char *name) {
+    MappedMemory memory;
+    Status status = Status::take(replayjit_device_allocate_mapped(
+        handle.get(), bytes, name, &memory.host, &memory.device));
+    return status ? Result<MappedMemory>(memory) : status;
+  }
+  Status freeMapped(const MappedMemory &memory) {
+    return Status::take(
+        replayjit_device_free_mapped(handle.get(), memory.host, memory.device));
+  }
   Status free(uint64_t address) {
     return Status::take(replayjit_device_free(handle.get(), address));
   }
@@ -187,8 +203,10 @@ public:
     return Status::take(
         replayjit_device_copy_from(handle.get(), dst, src, bytes));
   }
-  Status synchronize() {
-    return Status::take(replayjit_device_synchronize(handle.get()));
+  /// The device's own; null under emulation.
+  void *stream() const { return replayjit_device_stream(handle.get()); }
+  Status synchronize(void *stream) {
+    return Status::take(replayjit_device_synchronize(handle.get(), stream));
   }
   replayjit_device_t *get() const { return handle.get(); }
 
@@ -231,11 +249,6 @@ public:
                 uint32_t flags = 0) const {
     return Status::take(replayjit_kernel_launch_materialize(
         handle.get(), stream, &args, flags));
-  }
-  /// On the device's own stream.
-  template <typename Args>
-  Status launch(const Args &args, uint32_t flags = 0) const {
-    return launch(nullptr, args, flags | REPLAYJIT_LAUNCH_OWN_STREAM);
   }
   replayjit_kernel_t *get() const { return handle.get(); }
 

@@ -78,8 +78,8 @@ static void runPacked(Device &device, const Kernel &kernel) {
   args.state = upload(device, std::vector<float>(V * K));
   args.state_pitch = V * K;
   args.state_indices = args.a; // slot 0
-  CHECK(kernel.launch(args));
-  CHECK(device.synchronize());
+  CHECK(kernel.launch(device.stream(), args));
+  CHECK(device.synchronize(device.stream()));
   const std::vector<float> out = download(device, args.out, V);
   const std::vector<float> state = download(device, args.state, V * K);
   for (int i = 0; i < V; ++i) {
@@ -89,11 +89,10 @@ static void runPacked(Device &device, const Kernel &kernel) {
       CHECK(std::fabs(state[i * K + j] - 0.5f * v * mixed[K + j]) < 1e-6f);
   }
 
-  // With a stream the emulation has nothing to offer.
-  int stream = 0;
+  int stream = 0; // None of this device's.
   const Status status = kernel.launch(&stream, args);
-  CHECK(status.code == REPLAYJIT_UNSUPPORTED && !status.message.empty());
-  CHECK(!kernel.launch(MaterializeArgs()));
+  CHECK(status.code != REPLAYJIT_OK && !status.message.empty());
+  CHECK(!kernel.launch(device.stream(), MaterializeArgs()));
 }
 
 int main() {
@@ -135,6 +134,9 @@ int main() {
   CHECK(outcomes[1].status().message == why.message);
   CHECK(jit.prepareAll({}).empty());
   CHECK(jit.counters().compiles == 0);
+
+  const MappedMemory memory = need(device.allocateMapped(8, "mapped"));
+  CHECK(memory.host && memory.device && device.freeMapped(memory));
 
   // What is left of a kernel works without its Jit and other handles.
   jit = Jit();

@@ -109,9 +109,9 @@ int main() {
   }
   ok(replayjit_kernel_launch(kernel, nullptr, &args, 0));
   CHECK(fake.lastLaunch.hStream == nullptr);
-  ok(replayjit_kernel_launch(kernel, nullptr, &args,
-                             REPLAYJIT_LAUNCH_OWN_STREAM));
-  CHECK(fake.lastLaunch.hStream != nullptr);
+  void *own = replayjit_device_stream(device);
+  ok(replayjit_kernel_launch(kernel, own, &args, 0));
+  CHECK(own && fake.lastLaunch.hStream == own);
   fake.failures["cuLaunchKernelEx"] = 700;
   fails(replayjit_kernel_launch(kernel, &stream, &args, 0),
         REPLAYJIT_DRIVER_ERROR, "CUDA_ERROR_ILLEGAL_ADDRESS (700)");
