@@ -66,11 +66,10 @@ static Status checkOptions(const replayjit_jit_options_t &options) {
 static Result<JitOptions> toOptions(const replayjit_jit_options_t *given) {
   replayjit_jit_options_t c = defaultOptions();
   if (given) {
-    if (Status status =
-            checkSize(given->struct_size, sizeof(*given), "options");
-        !status)
-      return status;
-    c = withDefaults(*given, c);
+    Result<replayjit_jit_options_t> read = readStruct(given, c, "options");
+    if (!read)
+      return read.status();
+    c = *read;
   }
   if (Status status = checkOptions(c); !status)
     return status;

@@ -197,32 +197,26 @@ static void visitTuning(CTuning &c, Tuning &tuning, Visit &visit) {
 }
 
 Result<DecodeSpec> toSpec(const replayjit_decode_spec_t *given) {
-  if (!given)
-    return Status::invalid("spec: NULL is not allowed");
-  if (Status status = checkSize(given->struct_size, sizeof(*given), "spec");
-      !status)
-    return status;
   static const replayjit_decode_spec_t defaults = fromSpec(DecodeSpec());
-  const replayjit_decode_spec_t whole = withDefaults(*given, defaults);
+  Result<replayjit_decode_spec_t> c = readStruct(given, defaults, "spec");
+  if (!c)
+    return c.status();
   DecodeSpec spec;
   ToCpp visit;
-  visitSpec(whole, spec, visit);
+  visitSpec(*c, spec, visit);
   if (!visit.status)
     return visit.status;
   return spec;
 }
 
 Result<DecodeTuning> toTuning(const replayjit_decode_tuning_t *given) {
-  if (!given)
-    return Status::invalid("tuning: NULL is not allowed");
-  if (Status status = checkSize(given->struct_size, sizeof(*given), "tuning");
-      !status)
-    return status;
   static const replayjit_decode_tuning_t defaults = fromTuning(DecodeTuning());
-  const replayjit_decode_tuning_t whole = withDefaults(*given, defaults);
+  Result<replayjit_decode_tuning_t> c = readStruct(given, defaults, "tuning");
+  if (!c)
+    return c.status();
   DecodeTuning tuning;
   ToCpp visit;
-  visitTuning(whole, tuning, visit);
+  visitTuning(*c, tuning, visit);
   if (!visit.status)
     return visit.status;
   return tuning;

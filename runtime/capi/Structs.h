@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
 
 namespace replayjit::capi {
 
@@ -18,13 +19,17 @@ namespace replayjit::capi {
 /// known; `what` names the struct.
 Status checkSize(uint32_t size, size_t known, const char *what);
 
-/// `defaults` with what the caller's struct has; expects a checked size.
+/// The caller's struct, with `defaults` in the fields that it is too short for.
 template <typename Struct>
-Struct withDefaults(const Struct &given, const Struct &defaults) {
+Result<Struct> readStruct(const Struct *given, const Struct &defaults,
+                          const char *what) {
+  if (!given)
+    return Status::invalid(std::string(what) + ": NULL is not allowed");
+  if (Status status = checkSize(given->struct_size, sizeof(Struct), what);
+      !status)
+    return status;
   Struct whole = defaults;
-  std::memcpy(&whole, &given,
-              std::min<size_t>(given.struct_size, sizeof whole));
-  whole.struct_size = sizeof whole;
+  std::memcpy(&whole, given, given->struct_size);
   return whole;
 }
 
@@ -73,6 +78,15 @@ Status readArgs(const Struct *given, Args &args) {
   std::memcpy(&args, reinterpret_cast<const char *>(given) + argsOffset<Struct>,
               size - argsOffset<Struct>);
   return Status::ok();
+}
+
+/// The other way: a caller's struct whose struct_size is set.
+template <typename Args, typename Struct>
+Status fillInArgs(Struct *to, const Args &args) {
+  Struct whole = {};
+  std::memcpy(reinterpret_cast<char *>(&whole) + argsOffset<Struct>, &args,
+              sizeof args);
+  return fillIn(to, whole, "args");
 }
 
 } // namespace replayjit::capi
