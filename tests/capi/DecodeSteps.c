@@ -46,8 +46,6 @@ void problem_spec(replayjit_decode_spec_t *spec) {
   spec->act_type = spec->gate_type = spec->out_type = REPLAYJIT_F32;
 }
 
-enum { Q_ROW = 2 * H * K + HV * V };
-
 void problem_create(problem_t *problem, replayjit_device_t *device) {
   memset(problem, 0, sizeof(*problem));
   problem->device = device;
@@ -59,7 +57,7 @@ void problem_create(problem_t *problem, replayjit_device_t *device) {
   args->batch = ROWS;
   args->slots = SLOTS;
   args->scale = 0.5f;
-  args->q_stride = Q_ROW;
+  args->q_stride = QKV;
   args->a_stride = args->b_stride = HV;
   args->out_stride = HV * V;
   args->state_pitch = HV * V * K;
@@ -93,7 +91,7 @@ void problem_create(problem_t *problem, replayjit_device_t *device) {
   args->g_ring =
       problem_upload(problem, "g_ring", zeros, sizeof(float) * SLOTS * HV * L);
   args->q =
-      problem_upload(problem, "mixed_qkv", zeros, sizeof(float) * ROWS * Q_ROW);
+      problem_upload(problem, "mixed_qkv", zeros, sizeof(float) * ROWS * QKV);
   args->a = problem_upload(problem, "a", zeros, sizeof(float) * ROWS * HV);
   args->b = problem_upload(problem, "b", zeros, sizeof(float) * ROWS * HV);
   args->out =
@@ -119,8 +117,10 @@ static void normalize(double *x, const float *from, double scale) {
 }
 
 /* One token of one value head; o gets the output. */
-static void recur(problem_t *problem, int row, int hv, const float *mixed,
-                  double a, double b, double *o) {
+static void recur(problem_t *problem, int row, int hv, double *o) {
+  const token_t *token = &problem->token;
+  const float *mixed = token->mixed[row];
+  const double a = token->a[row][hv], b = token->b[row][hv];
   const int h = hv / (HV / H);
   double q[K], k[K];
   normalize(q, mixed + h * K, problem->args.scale);
@@ -140,35 +140,48 @@ static void recur(problem_t *problem, int row, int hv, const float *mixed,
   }
 }
 
+void problem_feed(problem_t *problem) {
+  const replayjit_decode_args_t *args = &problem->args;
+  token_t *token = &problem->token;
+  fill(problem, &token->mixed[0][0], ROWS * QKV, 1);
+  fill(problem, &token->a[0][0], ROWS * HV, 1);
+  fill(problem, &token->b[0][0], ROWS * HV, 1);
+  OK(replayjit_device_copy_to(problem->device, args->q, token->mixed,
+                              sizeof(token->mixed)));
+  OK(replayjit_device_copy_to(problem->device, args->a, token->a,
+                              sizeof(token->a)));
+  OK(replayjit_device_copy_to(problem->device, args->b, token->b,
+                              sizeof(token->b)));
+}
+
+void problem_check_outputs(problem_t *problem) {
+  float out[ROWS][HV][V];
+  OK(replayjit_device_copy_from(problem->device, out, problem->args.out,
+                                sizeof(out)));
+  for (int row = 0; row < ROWS; ++row)
+    for (int hv = 0; hv < HV; ++hv) {
+      double o[V];
+      recur(problem, row, hv, o);
+      for (int i = 0; i < V; ++i)
+        CHECK(fabs(out[row][hv][i] - o[i]) < 1e-5);
+    }
+}
+
 void problem_step(problem_t *problem, const replayjit_kernel_t *kernel,
                   const int32_t force[ROWS]) {
   const replayjit_decode_args_t *args = &problem->args;
-  float mixed[ROWS][Q_ROW], a[ROWS][HV], b[ROWS][HV], out[ROWS][HV][V];
-  fill(problem, &mixed[0][0], ROWS * Q_ROW, 1);
-  fill(problem, &a[0][0], ROWS * HV, 1);
-  fill(problem, &b[0][0], ROWS * HV, 1);
-  OK(replayjit_device_copy_to(problem->device, args->q, mixed, sizeof(mixed)));
-  OK(replayjit_device_copy_to(problem->device, args->a, a, sizeof(a)));
-  OK(replayjit_device_copy_to(problem->device, args->b, b, sizeof(b)));
+  problem_feed(problem);
   OK(replayjit_device_copy_to(problem->device, args->write_pos, problem->cursor,
                               sizeof(problem->cursor)));
   OK(replayjit_device_copy_to(problem->device, args->force_flush, force,
                               sizeof(int32_t) * ROWS));
-
   void *stream = replayjit_device_stream(problem->device);
   OK(replayjit_kernel_launch(kernel, stream, args, 0));
   OK(replayjit_device_synchronize(problem->device, stream));
-  OK(replayjit_device_copy_from(problem->device, out, args->out, sizeof(out)));
-  for (int row = 0; row < ROWS; ++row) {
-    for (int hv = 0; hv < HV; ++hv) {
-      double o[V];
-      recur(problem, row, hv, mixed[row], a[row][hv], b[row][hv], o);
-      for (int i = 0; i < V; ++i)
-        CHECK(fabs(out[row][hv][i] - o[i]) < 1e-5);
-    }
+  problem_check_outputs(problem);
+  for (int row = 0; row < ROWS; ++row)
     OK(replayjit_ring_cursor_advance(&problem->spec, &problem->cursor[row],
                                      &problem->base[row], force[row]));
-  }
 }
 
 void problem_check_slot(problem_t *problem, int slot, int row) {

@@ -22,6 +22,12 @@ void ok(replayjit_error_t *error, const char *file, int line);
 
 /* K != V, two value heads a key head, all fp32. */
 enum { H = 1, HV = 2, K = 32, V = 16, L = 4, ROWS = 2, SLOTS = 3 };
+enum { QKV = 2 * H * K + HV * V };
+
+/* The inputs of a step. */
+typedef struct token_t {
+  float mixed[ROWS][QKV], a[ROWS][HV], b[ROWS][HV];
+} token_t;
 
 /* Row r has slot r + 1 of the pool; slot 0 is free. */
 typedef struct problem_t {
@@ -33,6 +39,7 @@ typedef struct problem_t {
   double state[ROWS][HV][V][K]; /* Of the recurrence. */
   double a_log[HV], dt_bias[HV];
   int32_t cursor[ROWS], base[ROWS];
+  token_t token; /* The last one fed. */
   unsigned random;
 } problem_t;
 
@@ -41,8 +48,12 @@ void problem_spec(replayjit_decode_spec_t *spec);
 void problem_create(problem_t *problem, replayjit_device_t *device);
 void problem_destroy(problem_t *problem);
 
-/* A token for each row, one launch, and the same token through the recurrence.
- * Checks outputs against it and moves the cursors. force[r]: row r flushes. */
+/* A token for each row, to the device. */
+void problem_feed(problem_t *problem);
+/* Checks `out` against the recurrence, which takes the token that was fed. */
+void problem_check_outputs(problem_t *problem);
+/* Both, with one launch between them. Moves the cursors. force[r]: row r
+ * flushes. */
 void problem_step(problem_t *problem, const replayjit_kernel_t *kernel,
                   const int32_t force[ROWS]);
 /* Checks that `slot` of the pool holds row `row`'s state. */
