@@ -1,0 +1,25 @@
+"""The decode kernels of linear-attention models, from Python.
+
+    from replayjit import fused_recurrent_linear_replayssm_decode
+
+takes torch tensors on a CUDA device, or any with torch's data_ptr(), stride(),
+shape, dtype and device. Nothing here imports torch. README.md has the rest.
+"""
+
+from ._launch import Launch, bind
+from ._library import Error, InvalidArgument
+from .decode import (fused_recurrent_gated_delta_rule_packed_decode,
+                     fused_recurrent_kda_packed_decode,
+                     fused_recurrent_linear_replayssm_decode)
+from .runtime import Kernel, Runtime, Tensor, prepare_all
+from .spec import Spec, Support, supports
+from .state import ErrorWord, LayerTable, Report, materialize, poll_errors
+
+__all__ = [
+    "Error", "ErrorWord", "InvalidArgument", "Kernel", "Launch", "LayerTable",
+    "Report", "Runtime", "Spec", "Support", "Tensor", "bind",
+    "fused_recurrent_gated_delta_rule_packed_decode",
+    "fused_recurrent_kda_packed_decode",
+    "fused_recurrent_linear_replayssm_decode", "materialize", "poll_errors",
+    "prepare_all", "supports",
+]

@@ -1,0 +1,176 @@
+"""The structs and functions of replayjit.h, as far as this package uses them.
+
+Field for field the header's; tests/python/test_abi.py compares the two.
+"""
+
+import ctypes
+from ctypes import POINTER, c_char_p, c_float, c_int32, c_int64, c_size_t
+from ctypes import c_uint32, c_uint64, c_void_p
+
+#: REPLAYJIT_API_VERSION of the header that this file was written from.
+API_VERSION = (0 << 16) | 1
+
+LAUNCH_UNCHECKED = 1
+
+
+def _fields(kind, names):
+    return [(name, kind) for name in names.split()]
+
+
+class DecodeSpec(ctypes.Structure):
+    _fields_ = [("struct_size", c_uint32)] + _fields(c_int32, """
+        family is_kda num_key_heads num_value_heads head_dim_k head_dim_v
+        ring_depth act_type gate_type param_type out_type state_type ring_type
+        index_type qk_l2_norm gate beta_round has_force_flush ring_format
+        is_circular has_separate_qkv has_ring_indices has_dst_indices
+        has_track_indices has_mask null_slot readout alignment""")
+
+
+class DecodeArgs(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32), ("reserved", c_uint32),
+        ("state_indices", c_uint64), ("state_index_stride", c_int64),
+        ("batch", c_int32), ("slots", c_int32), ("write_pos", c_uint64),
+        ("state", c_uint64), ("state_pitch", c_int64),
+        ("q", c_uint64), ("q_stride", c_int64),
+        ("a", c_uint64), ("a_stride", c_int64),
+        ("b", c_uint64), ("b_stride", c_int64),
+        ("a_log", c_uint64), ("dt_bias", c_uint64),
+        ("out", c_uint64), ("out_stride", c_int64),
+        ("d_ring", c_uint64), ("d_pitch", c_int64),
+        ("k_ring", c_uint64), ("k_pitch", c_int64),
+        ("g_ring", c_uint64), ("g_pitch", c_int64),
+        ("force_flush", c_uint64), ("scale", c_float), ("lower_bound", c_float),
+        ("k", c_uint64), ("k_stride", c_int64),
+        ("v", c_uint64), ("v_stride", c_int64), ("ring_base", c_uint64),
+        ("ring_indices", c_uint64), ("ring_index_stride", c_int64),
+        ("dst_indices", c_uint64), ("dst_index_stride", c_int64),
+        ("track_indices", c_uint64), ("track_index_stride", c_int64),
+        ("error_word", c_uint64), ("ring_slots", c_int32), ("layer", c_int32)]
+
+
+class Layer(ctypes.Structure):
+    _fields_ = _fields(c_uint64, "state d_ring k_ring g_ring") + _fields(
+        c_int64, "state_pitch d_pitch k_pitch g_pitch")
+
+
+class MaterializeArgs(ctypes.Structure):
+    _fields_ = [("struct_size", c_uint32), ("reserved", c_uint32)] + _fields(
+        c_uint64, "layers src_indices dst_indices ring_indices write_pos "
+        "ring_base mask error_word") + _fields(
+            c_int64, "src_index_stride dst_index_stride ring_index_stride"
+        ) + _fields(c_int32, "batch num_layers slots ring_slots")
+
+
+class ErrorWord(ctypes.Structure):
+    _fields_ = [("count", c_uint32), ("kind", c_uint32), ("row", c_int32),
+                ("layer", c_int32), ("value", c_int64)]
+
+
+DiagnosticFn = ctypes.CFUNCTYPE(None, c_void_p, c_char_p)
+ProgressFn = ctypes.CFUNCTYPE(None, c_void_p, c_size_t, c_size_t, c_char_p,
+                              c_void_p)
+
+
+class JitOptions(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", c_uint32), ("use_environment", c_int32),
+        ("cache_roots", c_char_p), ("cache_max_bytes", c_int64),
+        ("cache_read_only", c_int32), ("must_hit", c_int32),
+        ("always_compile", c_int32), ("compile", c_int32),
+        ("workers", c_int32), ("patience_ms", c_int32),
+        ("ptxas_path", c_char_p), ("nvjitlink_path", c_char_p),
+        ("diagnose", DiagnosticFn), ("diagnose_data", c_void_p)]
+
+
+class DeviceInfo(ctypes.Structure):
+    _fields_ = [("struct_size", c_uint32), ("is_emulation", c_int32),
+                ("multiprocessors", c_int32), ("capability", c_int32),
+                ("description", c_char_p), ("chip", c_char_p)]
+
+
+class KernelInfo(ctypes.Structure):
+    _fields_ = [("struct_size", c_uint32), ("origin", c_int32),
+                ("name", c_char_p), ("chip", c_char_p),
+                ("assembler", c_char_p)] + _fields(
+                    c_uint32, "blocks_per_row threads shared_bytes") + _fields(
+                        c_int32, "registers spill_store_bytes spill_load_bytes "
+                        "stack_bytes static_shared_bytes")
+
+
+#: Structs that are compared with the header.
+STRUCTS = {
+    "replayjit_decode_spec_t": DecodeSpec,
+    "replayjit_decode_args_t": DecodeArgs,
+    "replayjit_layer_t": Layer,
+    "replayjit_materialize_args_t": MaterializeArgs,
+    "replayjit_error_word_t": ErrorWord,
+    "replayjit_jit_options_t": JitOptions,
+    "replayjit_device_info_t": DeviceInfo,
+    "replayjit_kernel_info_t": KernelInfo,
+}
+
+_OUT = POINTER(c_void_p)
+
+#: Functions that return an error: their parameters.
+FALLIBLE = {
+    "replayjit_decode_spec_from_model": [POINTER(DecodeSpec), c_char_p, c_int32],
+    "replayjit_target_supports": [c_char_p, POINTER(DecodeSpec), c_void_p],
+    "replayjit_device_create_cuda": [c_int32, _OUT],
+    "replayjit_device_create_emulation": [c_char_p, _OUT],
+    "replayjit_device_info": [c_void_p, POINTER(DeviceInfo)],
+    "replayjit_device_allocate": [c_void_p, c_size_t, c_char_p,
+                                  POINTER(c_uint64)],
+    "replayjit_device_free": [c_void_p, c_uint64],
+    "replayjit_device_copy_to": [c_void_p, c_uint64, c_void_p, c_size_t],
+    "replayjit_device_copy_from": [c_void_p, c_void_p, c_uint64, c_size_t],
+    "replayjit_device_allocate_mapped": [c_void_p, c_size_t, c_char_p, _OUT,
+                                         POINTER(c_uint64)],
+    "replayjit_device_free_mapped": [c_void_p, c_void_p, c_uint64],
+    "replayjit_device_synchronize": [c_void_p, c_void_p],
+    "replayjit_jit_create": [c_void_p, POINTER(JitOptions), _OUT],
+    "replayjit_jit_prepare": [c_void_p, POINTER(DecodeSpec), c_int32, _OUT],
+    "replayjit_jit_prepare_all": [
+        c_void_p, POINTER(c_void_p), POINTER(c_int32), c_size_t, ProgressFn,
+        c_void_p, _OUT, _OUT],
+    "replayjit_kernel_info": [c_void_p, POINTER(KernelInfo)],
+    "replayjit_kernel_launch": [c_void_p, c_void_p, POINTER(DecodeArgs),
+                                c_uint32],
+    "replayjit_kernel_launch_materialize": [
+        c_void_p, c_void_p, POINTER(MaterializeArgs), c_uint32],
+}
+
+#: The others: result and parameters.
+PLAIN = {
+    "replayjit_api_version": (c_uint32, []),
+    "replayjit_version": (c_char_p, []),
+    "replayjit_has_compiler": (c_int32, []),
+    "replayjit_target_name": (c_char_p, [c_size_t]),
+    "replayjit_error_code": (c_int32, [c_void_p]),
+    "replayjit_error_message": (c_char_p, [c_void_p]),
+    "replayjit_error_stage": (c_char_p, [c_void_p]),
+    "replayjit_error_log": (c_char_p, [c_void_p]),
+    "replayjit_error_destroy": (None, [c_void_p]),
+    "replayjit_decode_spec_init": (None, [POINTER(DecodeSpec), c_size_t]),
+    "replayjit_decode_args_init": (None, [POINTER(DecodeArgs), c_size_t]),
+    "replayjit_materialize_args_init": (None, [POINTER(MaterializeArgs),
+                                               c_size_t]),
+    "replayjit_jit_options_init": (None, [POINTER(JitOptions), c_size_t]),
+    "replayjit_device_stream": (c_void_p, [c_void_p]),
+    "replayjit_device_release": (None, [c_void_p]),
+    "replayjit_jit_release": (None, [c_void_p]),
+    "replayjit_kernel_release": (None, [c_void_p]),
+}
+
+
+def declare(library):
+    """Gives the functions of `library`, a CDLL, their types."""
+    for name, parameters in FALLIBLE.items():
+        function = getattr(library, name)
+        function.restype = c_void_p
+        function.argtypes = parameters
+    for name, (result, parameters) in PLAIN.items():
+        function = getattr(library, name)
+        function.restype = result
+        function.argtypes = parameters
+    return library

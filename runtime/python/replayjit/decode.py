@@ -1,0 +1,226 @@
+"""The decode operators, with SGLang's signatures and a few keywords more."""
+
+from ctypes import sizeof
+
+from . import _abi
+from ._launch import Launch, operator
+from ._operand import BF16, F32, FLOATS, I32, INDICES, common_runtime, operand
+from .spec import choice
+
+_REPLAY, _PACKED = 0, 1
+
+#: The shape of a row of a, and of dt_bias, from HV and K.
+_GATES = {
+    "head": lambda HV, K: (HV,),
+    "channel": lambda HV, K: (HV, K),
+    "flat channel": lambda HV, K: (HV * K,),
+}
+
+#: Where an operand goes in DecodeArgs: its address and, if it has one, its pitch.
+_FIELDS = {
+    "mixed_qkv": ("q", "q_stride"),
+    "q": ("q", "q_stride"), "k": ("k", "k_stride"), "v": ("v", "v_stride"),
+    "a": ("a", "a_stride"), "b": ("b", "b_stride"),
+    "A_log": ("a_log", None), "dt_bias": ("dt_bias", None),
+    "initial_state": ("state", "state_pitch"), "out": ("out", "out_stride"),
+    "d_cache": ("d_ring", "d_pitch"), "k_cache": ("k_ring", "k_pitch"),
+    "g_cache": ("g_ring", "g_pitch"),
+    "ssm_state_indices": ("state_indices", "state_index_stride"),
+    "ring_indices": ("ring_indices", "ring_index_stride"),
+    "dst_indices": ("dst_indices", "dst_index_stride"),
+    "track_indices": ("track_indices", "track_index_stride"),
+    "write_pos": ("write_pos", None), "force_flush": ("force_flush", None),
+    "cache_base": ("ring_base", None),
+}
+
+#: Operands whose addresses and pitches the alignment of a spec is about.
+_WIDE = ("mixed_qkv", "q", "k", "v", "out", "initial_state", "d_cache",
+         "k_cache")
+_WIDE_KDA = _WIDE + ("a", "dt_bias", "g_cache")
+
+
+def _look_at_inputs(tensors, gates, found):
+    """Fills in `found` for all but the rings; returns H. A row of a has the
+    shape of _GATES[gates]."""
+    state = found["initial_state"] = operand(
+        "initial_state", tensors["initial_state"], (None,) * 4, FLOATS)
+    _, HV, V, K = state.shape
+    if "q" in tensors:
+        q = found["q"] = operand("q", tensors["q"], (None, None, K), FLOATS)
+        B, H, _ = q.shape
+        found["k"] = operand("k", tensors["k"], (B, H, K), (q.type,))
+        found["v"] = operand("v", tensors["v"], (B, HV, V), (q.type,))
+    else:
+        q = found["mixed_qkv"] = operand("mixed_qkv", tensors["mixed_qkv"],
+                                         (None, None), FLOATS)
+        B, columns = q.shape
+        H, rest = divmod(columns - HV * V, 2 * K)
+        if H < 1 or rest:
+            raise ValueError(
+                f"mixed_qkv: {columns} columns are not allowed; with HV = {HV}, "
+                f"V = {V} and K = {K} there must be 2 * H * {K} + {HV * V}")
+    row = _GATES[gates](HV, K)
+    gate_types = tuple(dict.fromkeys((q.type, F32)))
+    a = found["a"] = operand("a", tensors["a"], (B, *row), gate_types)
+    found["b"] = operand("b", tensors["b"], (B, HV), (a.type,))
+    log = found["A_log"] = operand("A_log", tensors["A_log"], (HV,),
+                                   (F32, BF16), free=0)
+    found["dt_bias"] = operand("dt_bias", tensors["dt_bias"], row, (log.type,),
+                               free=0)
+    found["out"] = operand("out", tensors["out"], (B, 1, HV, V), FLOATS)
+    index = found["ssm_state_indices"] = operand(
+        "ssm_state_indices", tensors["ssm_state_indices"], (B,), INDICES)
+    for name in ("ring_indices", "dst_indices", "track_indices"):
+        if name in tensors:
+            found[name] = operand(name, tensors[name], (B,), (index.type,))
+    for name in ("write_pos", "force_flush", "cache_base"):
+        if name in tensors:
+            found[name] = operand(name, tensors[name], (B,), (I32,), free=0)
+    return H
+
+
+def _look_at_rings(tensors, is_kda, H, found):
+    """Fills in `found` for the rings; returns L."""
+    slots, HV, V, K = found["initial_state"].shape
+    if "ring_indices" in tensors:
+        slots = None
+    d = found["d_cache"] = operand("d_cache", tensors["d_cache"],
+                                   (slots, HV, None, V), FLOATS)
+    slots, _, L, _ = d.shape
+    found["k_cache"] = operand("k_cache", tensors["k_cache"], (slots, H, L, K),
+                               (d.type,))
+    found["g_cache"] = operand("g_cache", tensors["g_cache"],
+                               (slots, HV, L) + ((K,) if is_kda else ()),
+                               (F32,))
+    return L
+
+
+def _decode(family, gates, tensors, scale, use_qk_l2norm_in_kernel, lower_bound,
+            ring_format=0, error_word=None, layer=0, null_slot="negative",
+            beta_round=False, readout="output-only", batch_invariant=False):
+    """The Launch of a step with `tensors`, by name; None: it has no such."""
+    mixed = tensors["mixed_qkv"]
+    if isinstance(mixed, (tuple, list)):
+        tensors = {**tensors, **dict(zip("qkv", mixed)), "mixed_qkv": None}
+    tensors = {name: tensor for name, tensor in tensors.items()
+               if tensor is not None}
+    runtime = common_runtime(tensors)
+    found = {}
+    H = _look_at_inputs(tensors, gates, found)
+    is_kda = gates != "head"
+    L, ring_type = 1, F32
+    if family == _REPLAY:
+        L = _look_at_rings(tensors, is_kda, H, found)
+        ring_type = found["d_cache"].type
+    state, index = found["initial_state"], found["ssm_state_indices"]
+    slots, HV, V, K = state.shape
+    bits = 0
+    for name in _WIDE_KDA if is_kda else _WIDE:
+        if name in found:
+            bits |= found[name].alignment_bits
+
+    # In the order of the fields of a spec.
+    facts = (family, int(is_kda), H, HV, K, V, L,
+             found["q" if "q" in found else "mixed_qkv"].type, found["a"].type,
+             found["A_log"].type, found["out"].type, state.type, ring_type,
+             index.type, int(use_qk_l2norm_in_kernel),
+             int(lower_bound is not None), int(beta_round),
+             int("force_flush" in found), ring_format,
+             int("cache_base" in found), int("q" in found),
+             int("ring_indices" in found), int("dst_indices" in found),
+             int("track_indices" in found), 1, choice("null_slot", null_slot),
+             choice("readout", readout), 0 if bits % 16 else 16)
+    B = found["out"].shape[0]
+    args = _abi.DecodeArgs(
+        struct_size=sizeof(_abi.DecodeArgs), batch=B, slots=slots,
+        ring_slots=found["d_cache"].shape[0] if family == _REPLAY else slots,
+        scale=scale, lower_bound=-5.0 if lower_bound is None else lower_bound,
+        error_word=error_word.address if error_word else 0, layer=layer)
+    for name, one in found.items():
+        address, pitch = _FIELDS[name]
+        setattr(args, address, one.address)
+        if pitch:
+            setattr(args, pitch, one.pitch)
+    return Launch(runtime, facts, 0 if batch_invariant else B, args,
+                  (tensors, error_word), (tensors["out"],
+                                          tensors["initial_state"]))
+
+
+@operator
+def fused_recurrent_linear_replayssm_decode(
+        mixed_qkv, a, b, A_log, dt_bias, scale, initial_state, d_cache, k_cache,
+        g_cache, out, ssm_state_indices, write_pos, force_flush=None,
+        use_qk_l2norm_in_kernel=False, is_kda=False, block_v=None, num_warps=1,
+        num_stages=3, nk=2, *, cache_base=None, lower_bound=None,
+        circular_replay=False, prefix_gate_cache=False,
+        predecayed_k_cache=False, ring_indices=None, dst_indices=None,
+        track_indices=None, **options):
+    """One token of each row from checkpoint and ring: SGLang's operator.
+
+    The positional arguments are those of SGLang #28451, cache_base to
+    predecayed_k_cache those of #37739. block_v, num_warps, num_stages and nk are
+    taken and not used: the runtime chooses. Cursors are moved by the caller.
+
+        mixed_qkv [B, 2*H*K + HV*V], or (q [B, H, K], k [B, H, K], v [B, HV, V])
+        a [B, HV], KDA [B, HV, K]; b [B, HV]; A_log [HV]; dt_bias as a row of a
+        initial_state [slots, HV, V, K], read and written
+        d_cache [slots, HV, L, V]; k_cache [slots, H, L, K]
+        g_cache [slots, HV, L], KDA [slots, HV, L, K], float32
+        out [B, 1, HV, V]
+        ssm_state_indices, ring_indices, dst_indices, track_indices [B], int32 or
+        int64: where the checkpoint is read, the ring is, a flush writes, and
+        (negative: nowhere) the new state is stored too
+        write_pos, force_flush, cache_base [B] int32
+
+    Rows and slots may have any stride; what is within one is dense. Options:
+    error_word (an ErrorWord) and layer, its name for this launch; null_slot
+    ("negative" or "nonpositive": which index is padding); beta_round; readout
+    ("output-only" or "rebuild"); batch_invariant (one kernel for all B); stream.
+    Returns (out, initial_state).
+    """
+    if circular_replay != (cache_base is not None):
+        raise ValueError("cache_base: it must be there if circular_replay is "
+                         "true, and only then")
+    if predecayed_k_cache and not prefix_gate_cache:
+        raise ValueError("predecayed_k_cache: not allowed without "
+                         "prefix_gate_cache")
+    return _decode(
+        _REPLAY, "channel" if is_kda else "head", dict(mixed_qkv=mixed_qkv, a=a, b=b, A_log=A_log,
+                      dt_bias=dt_bias, initial_state=initial_state,
+                      d_cache=d_cache, k_cache=k_cache, g_cache=g_cache,
+                      out=out, ssm_state_indices=ssm_state_indices,
+                      write_pos=write_pos, force_flush=force_flush,
+                      cache_base=cache_base, ring_indices=ring_indices,
+                      dst_indices=dst_indices, track_indices=track_indices),
+        scale, use_qk_l2norm_in_kernel, lower_bound,
+        ring_format=prefix_gate_cache + predecayed_k_cache, **options)
+
+
+@operator
+def fused_recurrent_gated_delta_rule_packed_decode(
+        mixed_qkv, a, b, A_log, dt_bias, scale, initial_state, out,
+        ssm_state_indices, use_qk_l2norm_in_kernel=False, **options):
+    """One token of each row, its state read and written: the operator of the
+    same name, Gated DeltaNet. Arguments as in
+    fused_recurrent_linear_replayssm_decode. Returns (out, initial_state)."""
+    return _decode(
+        _PACKED, "head", dict(
+            mixed_qkv=mixed_qkv, a=a, b=b, A_log=A_log, dt_bias=dt_bias,
+            initial_state=initial_state, out=out,
+            ssm_state_indices=ssm_state_indices),
+        scale, use_qk_l2norm_in_kernel, None, **options)
+
+
+@operator
+def fused_recurrent_kda_packed_decode(
+        mixed_qkv, a, b, A_log, dt_bias, scale, initial_state, out,
+        ssm_state_indices, use_qk_l2norm_in_kernel=False, lower_bound=None,
+        **options):
+    """The same for Kimi Delta Attention, whose a is [B, HV*K] and dt_bias
+    [HV*K] here."""
+    return _decode(
+        _PACKED, "flat channel", dict(
+            mixed_qkv=mixed_qkv, a=a, b=b, A_log=A_log, dt_bias=dt_bias,
+            initial_state=initial_state, out=out,
+            ssm_state_indices=ssm_state_indices),
+        scale, use_qk_l2norm_in_kernel, lower_bound, **options)

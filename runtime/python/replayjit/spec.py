@@ -1,0 +1,97 @@
+"""Which kernel: the facts that are compiled in."""
+
+import ctypes
+
+from . import _abi
+from ._library import Error, check, library
+
+#: Element types by name; a tensor's dtype is one of these or ends in one, as
+#: str(torch.bfloat16) does.
+TYPES = {"float32": 0, "bfloat16": 1, "float16": 2, "int32": 3, "int64": 4}
+SIZES = (4, 2, 2, 4, 8)
+
+_CHOICES = {
+    "family": ("replay", "packed", "materialize"),
+    "gate": ("softplus", "lower-bound"),
+    "ring_format": ("raw", "prefix", "predecayed"),
+    "null_slot": ("negative", "nonpositive"),
+    "readout": ("output-only", "rebuild"),
+}
+for _field in ("act", "gate", "param", "out", "state", "ring", "index"):
+    _CHOICES[_field + "_type"] = tuple(TYPES)
+
+
+def choice(field, value):
+    """The number of a choice that is given by name, or by number."""
+    if not isinstance(value, str) or field not in _CHOICES:
+        return value
+    if value not in _CHOICES[field]:
+        raise ValueError(f"{field}: '{value}' is not allowed; allowed are "
+                         + ", ".join(_CHOICES[field]))
+    return _CHOICES[field].index(value)
+
+
+class Spec(_abi.DecodeSpec):
+    """A replayjit_decode_spec_t: its defaults, with the fields given changed.
+
+    Choices may be given by name: Spec(is_kda=True, gate="lower-bound"). It is
+    checked when it is used.
+    """
+
+    def __init__(self, **fields):
+        super().__init__()
+        library().replayjit_decode_spec_init(ctypes.byref(self),
+                                             ctypes.sizeof(self))
+        self._change(fields)
+
+    @classmethod
+    def from_model(cls, model, tensor_parallel=1, **fields):
+        """The heads and the gate of a shipped model on one of
+        `tensor_parallel` ranks."""
+        spec = cls()
+        check(library().replayjit_decode_spec_from_model(
+            ctypes.byref(spec), model.encode(), tensor_parallel))
+        spec._change(fields)
+        return spec
+
+    @classmethod
+    def from_facts(cls, facts):
+        """Of the values of all fields after struct_size, in their order."""
+        names = [name for name, _ in _abi.DecodeSpec._fields_[1:]]
+        return cls(**dict(zip(names, facts)))
+
+    def _change(self, fields):
+        known = dict(_abi.DecodeSpec._fields_[1:])
+        for name, value in fields.items():
+            if name not in known:
+                raise ValueError(f"{name}: there is no such field; there are "
+                                 + ", ".join(known))
+            setattr(self, name, choice(name, value))
+
+    def __repr__(self):
+        values = ", ".join(f"{name}={getattr(self, name)}"
+                           for name, _ in _abi.DecodeSpec._fields_[1:])
+        return f"Spec({values})"
+
+
+class Support:
+    """True, or false with a `reason`."""
+
+    def __init__(self, reason=""):
+        self.reason = reason
+
+    def __bool__(self):
+        return not self.reason
+
+    def __repr__(self):
+        return f"Support({self.reason!r})"
+
+
+def supports(spec, chip="sm_90a"):
+    """Whether `spec` can be compiled for `chip`. Compiles nothing."""
+    try:
+        check(library().replayjit_target_supports(chip.encode(),
+                                                  ctypes.byref(spec), None))
+    except Error as refusal:
+        return Support(str(refusal))
+    return Support()

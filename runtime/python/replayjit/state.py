@@ -1,0 +1,158 @@
+"""States between steps: folding rings, and what kernels report."""
+
+import collections
+import ctypes
+import weakref
+from ctypes import byref, sizeof
+
+from . import _abi
+from ._launch import Launch, operator
+from ._library import check, library
+from ._operand import F32, FLOATS, I32, INDICES, common_runtime, operand
+from .runtime import Tensor
+from .spec import choice
+
+_MATERIALIZE = 2
+
+Report = collections.namedtuple("Report", "count kind row layer value")
+Report.__doc__ = """What kernels found wrong: how many rows, and of the first the
+kind (a sentence's subject), its row, its layer, and the value."""
+
+_KINDS = ("", "state slot", "write_pos", "ring slot", "dst slot", "track slot",
+          "ring_base")
+
+
+class ErrorWord:
+    """Where kernels report bad rows, which they treat as padding: host memory
+    that the device writes. Hand it to operators as error_word."""
+
+    def __init__(self, runtime):
+        calls, host = library(), ctypes.c_void_p()
+        address = ctypes.c_uint64()
+        check(calls.replayjit_device_allocate_mapped(
+            runtime._device, sizeof(_abi.ErrorWord), b"error word", byref(host),
+            byref(address)))
+        self._runtime, self.address = runtime, address.value
+        self._word = _abi.ErrorWord.from_address(host.value)
+        self.clear()
+        weakref.finalize(self, calls.replayjit_device_free_mapped,
+                         runtime._device, host.value, address.value)
+
+    def poll(self):
+        """A Report of what has arrived, or None. Waits for nothing: what still
+        runs is not in it."""
+        word = self._word
+        if word.kind == 0:
+            return None
+        kind = _KINDS[word.kind] if word.kind < len(_KINDS) else str(word.kind)
+        return Report(word.count, kind, word.row, word.layer, word.value)
+
+    def clear(self):
+        """While no kernel runs that has it."""
+        ctypes.memset(byref(self._word), 0, sizeof(self._word))
+
+
+def poll_errors(error_word):
+    """ErrorWord.poll."""
+    return error_word.poll()
+
+
+class LayerTable:
+    """The states and rings of layers of one shape, for `materialize`: a list of
+    (initial_state, d_cache, k_cache, g_cache), shapes as in
+    fused_recurrent_linear_replayssm_decode. Keeps the tensors."""
+
+    def __init__(self, layers):
+        if not layers:
+            raise ValueError("layers: an empty list is not allowed")
+        self.tensors = [tuple(layer) for layer in layers]
+        self.runtime = common_runtime(
+            {f"layers[{at}].{name}": tensor
+             for at, layer in enumerate(self.tensors)
+             for name, tensor in zip(("initial_state", "d_cache", "k_cache",
+                                      "g_cache"), layer)})
+        self.facts, table, bits = None, [], 0
+        for at, layer in enumerate(self.tensors):
+            facts, row, more = self._look_at(f"layers[{at}]", *layer)
+            if self.facts not in (None, facts):
+                raise ValueError(f"layers[{at}]: shapes or types other than "
+                                 "those of layers[0] are not allowed")
+            self.facts, bits = facts, bits | more
+            table.append(row)
+        self.alignment = 0 if bits % 16 else 16
+        array = (_abi.Layer * len(table))(*table)
+        self._memory = Tensor(self.runtime, "int64", (len(table), 8),
+                              name="layers").write(array)
+        self.address, self.count = self._memory.data_ptr(), len(table)
+
+    @staticmethod
+    def _look_at(name, state, d_cache, k_cache, g_cache):
+        s = operand(name + ".initial_state", state, (None,) * 4, FLOATS)
+        slots, HV, V, K = s.shape
+        d = operand(name + ".d_cache", d_cache, (None, HV, None, V), FLOATS)
+        ring_slots, _, L, _ = d.shape
+        k = operand(name + ".k_cache", k_cache, (ring_slots, None, L, K),
+                    (d.type,))
+        is_kda = len(g_cache.shape) == 4
+        g = operand(name + ".g_cache", g_cache,
+                    (ring_slots, HV, L) + ((K,) if is_kda else ()), (F32,))
+        wide = (s, d, k, g) if is_kda else (s, d, k)
+        bits = 0
+        for one in wide:
+            bits |= one.alignment_bits
+        row = _abi.Layer(s.address, d.address, k.address, g.address, s.pitch,
+                         d.pitch, k.pitch, g.pitch)
+        facts = (int(is_kda), k.shape[1], HV, K, V, L, s.type, d.type, slots,
+                 ring_slots)
+        return facts, row, bits
+
+
+@operator
+def materialize(layers, src_indices, dst_indices, write_pos, *, mask=None,
+                ring_indices=None, cache_base=None, prefix_gate_cache=False,
+                predecayed_k_cache=False, null_slot="negative",
+                error_word=None):
+    """Stores checkpoint plus ring of slot src as the state of slot dst, in all
+    layers of a LayerTable, for each of B rows: snapshots, forks, donation,
+    backup. Where src = dst the caller sets the cursor to 0 afterwards.
+
+    src_indices, dst_indices, ring_indices (of src; default: src_indices): [B],
+    int32 or int64. write_pos, mask (0 skips a row), cache_base (circular rings):
+    [B] int32.
+    """
+    tensors = {name: tensor for name, tensor in dict(
+        src_indices=src_indices, dst_indices=dst_indices, write_pos=write_pos,
+        mask=mask, ring_indices=ring_indices, cache_base=cache_base,
+    ).items() if tensor is not None}
+    if common_runtime(tensors) is not layers.runtime:
+        raise ValueError("src_indices: another device than that of the layers is "
+                         "not allowed")
+    src = operand("src_indices", src_indices, (None,), INDICES)
+    B = src.shape[0]
+    index = {name: operand(name, tensors[name], (B,), (src.type,))
+             for name in ("dst_indices", "ring_indices") if name in tensors}
+    number = {name: operand(name, tensors[name], (B,), (I32,), free=0).address
+              for name in ("write_pos", "mask", "cache_base") if name in tensors}
+    is_kda, H, HV, K, V, L, state_type, ring_type, slots, ring_slots = \
+        layers.facts
+    if ring_indices is None and ring_slots != slots:
+        raise ValueError(f"ring_indices: they must be there, since there are "
+                         f"{slots} states and {ring_slots} rings")
+    ring_format = prefix_gate_cache + predecayed_k_cache
+    facts = (_MATERIALIZE, is_kda, H, HV, K, V, L, F32, F32, F32, F32,
+             state_type, ring_type, src.type, 1, int(ring_format > 0), 0, 0,
+             ring_format, int(cache_base is not None), 0,
+             int(ring_indices is not None), 0, 0, int(mask is not None),
+             choice("null_slot", null_slot), 0, layers.alignment)
+    args = _abi.MaterializeArgs(
+        struct_size=sizeof(_abi.MaterializeArgs), layers=layers.address,
+        src_indices=src.address, src_index_stride=src.pitch, dst_index_stride=1,
+        ring_index_stride=1, batch=B, num_layers=layers.count, slots=slots,
+        ring_slots=ring_slots, write_pos=number["write_pos"],
+        mask=number.get("mask", 0), ring_base=number.get("cache_base", 0),
+        error_word=error_word.address if error_word else 0)
+    for name, one in index.items():
+        setattr(args, name, one.address)
+        setattr(args, name[:-len("indices")] + "index_stride", one.pitch)
+    return Launch(layers.runtime, facts, 0, args, (layers, tensors, error_word),
+                  None)

@@ -1,0 +1,83 @@
+"""The ctypes structs and functions are those of the header."""
+
+import ctypes
+import os
+import re
+import unittest
+from pathlib import Path
+
+from replayjit import _abi
+
+TYPES = {
+    "uint32_t": ctypes.c_uint32, "int32_t": ctypes.c_int32,
+    "uint64_t": ctypes.c_uint64, "int64_t": ctypes.c_int64,
+    "float": ctypes.c_float, "size_t": ctypes.c_size_t,
+    "const char *": ctypes.c_char_p, "void *": ctypes.c_void_p,
+    "replayjit_diagnostic_fn": _abi.DiagnosticFn,
+    "replayjit_progress_fn": _abi.ProgressFn,
+}
+
+
+def header():
+    path = (Path(os.environ["REPLAYJIT_SOURCE_DIR"]) /
+            "runtime/include/replayjit/replayjit.h")
+    text = re.sub(r"/\*.*?\*/", " ", path.read_text(encoding="utf-8"),
+                  flags=re.S)
+    return re.sub(r"\s+", " ", text)
+
+
+def fields_of(text, name):
+    """[(field, type)] of a struct; several names may share a type."""
+    body = re.search(r"typedef struct " + name + r" \{(.*?)\}", text).group(1)
+    found = []
+    for line in filter(None, (line.strip() for line in body.split(";"))):
+        kind, names = re.fullmatch(r"(.*?[ *])([\w, ]+)", line).groups()
+        found += [(one.strip(), TYPES[kind.strip()]) for one in names.split(",")]
+    return found
+
+
+class AbiTest(unittest.TestCase):
+    def test_structs(self):
+        """A struct of this package may lack the header's newest fields."""
+        text = header()
+        for name, struct in _abi.STRUCTS.items():
+            with self.subTest(name):
+                self.assertEqual(list(struct._fields_),
+                                 fields_of(text, name)[:len(struct._fields_)])
+
+    def test_functions_have_the_parameters_of_the_header(self):
+        text = header()
+        for name, parameters in [
+                *_abi.FALLIBLE.items(),
+                *((name, plain[1]) for name, plain in _abi.PLAIN.items())]:
+            with self.subTest(name):
+                declared = re.search(r"\b" + name + r" ?\((.*?)\);", text)
+                listed = declared.group(1).split(",")
+                if listed == ["void"]:
+                    listed = []
+                self.assertEqual(len(parameters), len(listed))
+                for have, line in zip(parameters, listed):
+                    kind = re.match(r"(?:const )?(\w+)( \*)?", line.strip())
+                    by_value = not kind.group(2) and "*" not in line
+                    if by_value and kind.group(1) in TYPES:
+                        self.assertIs(have, TYPES[kind.group(1)], line)
+                    else:
+                        self.assertFalse(issubclass(have, (ctypes.c_int32,
+                                                           ctypes.c_uint64)),
+                                         line)
+
+    def test_fallible_functions_return_errors(self):
+        text = header()
+        for name in _abi.FALLIBLE:
+            self.assertRegex(text, r"replayjit_error_t \* ?" + name + r" ?\(")
+
+    def test_version(self):
+        major, minor = re.search(
+            r"REPLAYJIT_API_VERSION \(\((\d+)u << 16\) \| (\d+)u\)",
+            header()).groups()
+        self.assertEqual(_abi.API_VERSION >> 16, int(major))
+        self.assertLessEqual(_abi.API_VERSION & 0xFFFF, int(minor))
+
+
+if __name__ == "__main__":
+    unittest.main()

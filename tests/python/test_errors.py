@@ -1,0 +1,176 @@
+"""What is wrong is said in one sentence: ValueError for arguments, RuntimeError
+for what cannot be done."""
+
+import os
+import subprocess
+import sys
+import unittest
+
+import replayjit
+from recurrence import Batch, Shape, emulation, tensor
+from replayjit import (fused_recurrent_kda_packed_decode,
+                       fused_recurrent_linear_replayssm_decode, materialize)
+
+
+class ErrorsTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.runtime = emulation()
+        cls.batch = Batch(cls.runtime, Shape(H=1, HV=2, K=16, V=32, L=3),
+                          rows=[1, 2])
+
+    def refuses(self, sentence, operator=None, **changes):
+        inputs = {**self.batch.replay_inputs(), **changes}
+        with self.assertRaises(ValueError) as caught:
+            (operator or fused_recurrent_linear_replayssm_decode)(**inputs)
+        self.assertEqual(str(caught.exception), sentence)
+
+    def zeros(self, *shape, dtype="float32"):
+        return self.runtime.empty(dtype, *shape)
+
+    def test_shapes(self):
+        self.refuses(
+            "mixed_qkv: 97 columns are not allowed; with HV = 2, V = 32 and K = "
+            "16 there must be 2 * H * 16 + 64", mixed_qkv=self.zeros(2, 97))
+        self.refuses("b: shape (2, 3) is not allowed; it must be (2, 2)",
+                     b=self.zeros(2, 3))
+        self.refuses("a: shape (2, 2) is not allowed; it must be (2, 2, 16)",
+                     is_kda=True)
+        self.refuses(
+            "initial_state: shape (2, 32, 16) is not allowed; it must be (any, "
+            "any, any, any)", initial_state=self.zeros(2, 32, 16))
+        self.refuses(
+            "d_cache: shape (4, 2, 3, 32) is not allowed; it must be (5, 2, any, "
+            "32)", d_cache=self.zeros(4, 2, 3, 32))
+        self.refuses("out: shape (2, 2, 32) is not allowed; it must be (2, 1, 2, "
+                     "32)", out=self.zeros(2, 2, 32))
+        self.refuses("write_pos: shape (3,) is not allowed; it must be (2)",
+                     write_pos=self.zeros(3, dtype="int32"))
+
+    def test_types(self):
+        self.refuses(
+            "write_pos: dtype int64 is not allowed; allowed are int32",
+            write_pos=self.zeros(2, dtype="int64"))
+        self.refuses("a: dtype bfloat16 is not allowed; allowed are float32",
+                     a=self.zeros(2, 2, dtype="bfloat16"))
+        self.refuses("g_cache: dtype bfloat16 is not allowed; allowed are "
+                     "float32", g_cache=self.zeros(5, 2, 3, dtype="bfloat16"))
+
+    def test_strides(self):
+        self.refuses("b: stride 2 of dimension 1 is not allowed; it must be 1",
+                     b=self.zeros(2, 4).view((2, 2), (4, 2)))
+        self.refuses(
+            "write_pos: stride 2 of dimension 0 is not allowed; it must be 1",
+            write_pos=self.zeros(4, dtype="int32").view((2,), (2,)))
+
+    def test_devices(self):
+        elsewhere = emulation()
+        with self.assertRaisesRegex(ValueError, "^b: device .* is not allowed; "
+                                                "it must be .*, where mixed_qkv "
+                                                "is$"):
+            fused_recurrent_linear_replayssm_decode(**{
+                **self.batch.replay_inputs(), "b": elsewhere.empty(
+                    "float32", 2, 2)})
+
+        class OnTheCpu:
+            device = type("device", (), {"type": "cpu"})()
+
+        with self.assertRaisesRegex(ValueError, "^device: .* is not allowed; it "
+                                                "must be a CUDA device or a "
+                                                "replayjit.Runtime$"):
+            replayjit.LayerTable([(OnTheCpu(),) * 4])
+
+    def test_options(self):
+        self.refuses("null_slot: 'zero' is not allowed; allowed are negative, "
+                     "nonpositive", null_slot="zero")
+        self.refuses("cache_base: it must be there if circular_replay is true, "
+                     "and only then", circular_replay=True)
+        self.refuses("predecayed_k_cache: not allowed without "
+                     "prefix_gate_cache", predecayed_k_cache=True)
+        with self.assertRaises(ValueError) as caught:
+            replayjit.Spec(heads=3)
+        self.assertRegex(str(caught.exception),
+                         "^heads: there is no such field; there are family, ")
+        with self.assertRaises(ValueError) as caught:
+            replayjit.Runtime.emulation(cache_folder="x")
+        self.assertEqual(str(caught.exception),
+                         "cache_folder: there is no such option")
+
+    def test_what_the_library_refuses(self):
+        """Its own sentence, as a ValueError that is a replayjit.Error too."""
+        with self.assertRaises(replayjit.InvalidArgument) as caught:
+            replayjit.Runtime.emulation("sm_1")
+        self.assertRegex(str(caught.exception),
+                         "^target: 'sm_1' is unknown; allowed are sm_80, ")
+        self.assertIsInstance(caught.exception, ValueError)
+        self.assertEqual(caught.exception.code, 1)
+        with self.assertRaisesRegex(ValueError, "^gate: "):
+            fused_recurrent_linear_replayssm_decode(
+                **self.batch.replay_inputs(), lower_bound=-1.0)
+        with self.assertRaisesRegex(ValueError, "scale: inf is not allowed"):
+            fused_recurrent_linear_replayssm_decode(**{
+                **self.batch.replay_inputs(), "scale": float("inf")})
+        with self.assertRaisesRegex(ValueError, "lowerBound: 1 is not allowed"):
+            batch = Batch(self.runtime, Shape(is_kda=True), rows=[1])
+            inputs = batch.inputs()
+            flat = batch.shape.HV * batch.shape.K
+            inputs.update(a=batch.a.view((1, flat), (flat, 1)),
+                          dt_bias=batch.dt_bias.view((flat,), (1,)))
+            fused_recurrent_kda_packed_decode(**inputs, lower_bound=1.0)
+
+    def test_a_bound_launch_says_it_too(self):
+        with self.assertRaisesRegex(ValueError, "scale: nan is not allowed"):
+            replayjit.bind(fused_recurrent_linear_replayssm_decode, **{
+                **self.batch.replay_inputs(), "scale": float("nan")})()
+
+    def test_a_fault_of_the_emulation(self):
+        """Not a ValueError: a kernel that reads past the end of b."""
+        with self.assertRaises(replayjit.Error) as caught:
+            fused_recurrent_linear_replayssm_decode(**{
+                **self.batch.replay_inputs(),
+                "b": self.batch.b.view((2, 2), (100, 1))})
+        self.assertNotIsInstance(caught.exception, ValueError)
+        self.assertRegex(str(caught.exception),
+                         "out-of-bounds global load .* 'load of b'")
+
+    def test_no_cuda_driver(self):
+        try:
+            replayjit.Runtime.cuda(0)
+        except replayjit.Error as problem:
+            self.assertIsInstance(problem, RuntimeError)
+            self.assertRegex(str(problem), "CUDA")
+        else:
+            self.skipTest("there is a GPU here")
+
+    def test_materialize(self):
+        batch = self.batch
+        layers = replayjit.LayerTable([(batch.state, batch.d, batch.k, batch.g)])
+        index = tensor(self.runtime, [1], 1, dtype="int32")
+        with self.assertRaises(ValueError) as caught:
+            materialize(layers, index, index,
+                        tensor(self.runtime, [0, 0], 2, dtype="int32"))
+        self.assertEqual(str(caught.exception),
+                         "write_pos: shape (2,) is not allowed; it must be (1)")
+        with self.assertRaises(ValueError) as caught:
+            replayjit.LayerTable([])
+        self.assertEqual(str(caught.exception),
+                         "layers: an empty list is not allowed")
+
+
+class LibraryTest(unittest.TestCase):
+    def in_a_process(self, library):
+        return subprocess.run(
+            [sys.executable, "-c", "import replayjit; replayjit.Spec()"],
+            env={**os.environ, "REPLAYJIT_LIBRARY": library},
+            capture_output=True, text=True).stderr.splitlines()[-1]
+
+    def test_no_library(self):
+        self.assertRegex(
+            self.in_a_process("/nonexistent/libreplayjit.so"),
+            r"^replayjit\._library\.Error: libreplayjit cannot be opened "
+            r"\(/nonexistent.*\); build it with .* and set REPLAYJIT_LIBRARY to "
+            r"its path$")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,160 @@
+"""Preparing kernels, and what else a runtime does."""
+
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+from types import SimpleNamespace
+from unittest import mock
+
+import replayjit
+from recurrence import emulation, tensor, values
+from replayjit import Spec, _launch, supports
+from replayjit.runtime import runtime_of
+
+SMALL = dict(num_key_heads=1, num_value_heads=1, head_dim_k=16, head_dim_v=16,
+             ring_depth=2)
+
+
+class SpecTest(unittest.TestCase):
+    def test_defaults_and_names(self):
+        spec = Spec(gate="lower-bound", is_kda=True, ring_type="bfloat16")
+        self.assertEqual((spec.gate, spec.is_kda, spec.ring_type), (1, 1, 1))
+        self.assertEqual((spec.num_value_heads, spec.ring_depth), (32, 16))
+        self.assertIn("ring_depth=16", repr(spec))
+
+    def test_models(self):
+        spec = Spec.from_model("qwen3-next", 4, ring_depth=8)
+        self.assertEqual((spec.num_key_heads, spec.num_value_heads,
+                          spec.ring_depth), (4, 8, 8))
+        with self.assertRaisesRegex(ValueError, "'gpt' is unknown"):
+            Spec.from_model("gpt")
+
+    def test_supports(self):
+        self.assertTrue(supports(Spec()))
+        answer = supports(Spec(num_value_heads=3, num_key_heads=2))
+        self.assertFalse(answer)
+        self.assertRegex(answer.reason, "^numValueHeads: 3 is not allowed")
+
+
+class RuntimeTest(unittest.TestCase):
+    def test_kernels(self):
+        runtime = emulation()
+        self.assertTrue(runtime.is_emulation)
+        self.assertEqual((runtime.chip, runtime.description),
+                         ("sm_90a", "emulation"))
+        info = runtime.prepare(Spec(**SMALL)).info
+        self.assertRegex(info["name"], "^gdn_decode_h1_hv1_k16_v16_l2_")
+        self.assertEqual((info["origin"], info["chip"]),
+                         ("compiled", "sm_90a"))
+
+    def test_a_kernel_outlives_its_runtime(self):
+        kernel = emulation().prepare(Spec(**SMALL))
+        self.assertEqual(kernel.info["chip"], "sm_90a")
+
+    def test_prepare_all(self):
+        runtime, heard = emulation(), []
+        specs = [Spec(**{**SMALL, "ring_depth": depth}) for depth in (1, 2, 3)]
+        kernels = replayjit.prepare_all(
+            [(spec, 1) for spec in specs], runtime,
+            progress=lambda *report: heard.append(report))
+        self.assertEqual(
+            [f"_l{depth}_" in kernel.info["name"]
+             for depth, kernel in zip((1, 2, 3), kernels)], [True] * 3)
+        self.assertEqual([report[:2] for report in heard],
+                         [(1, 3), (2, 3), (3, 3)])
+        self.assertEqual(sorted(report[2] for report in heard),
+                         sorted(kernel.info["name"] for kernel in kernels))
+
+    def test_prepare_all_raises_after_all_were_tried(self):
+        heard = []
+        wrong = Spec(**{**SMALL, "head_dim_k": 0})
+        with self.assertRaisesRegex(ValueError, "headDimK: 0 is not allowed"):
+            emulation().prepare_all(
+                [(wrong, 0), (Spec(**SMALL), 0)],
+                progress=lambda *report: heard.append(report[2] is None))
+        self.assertEqual(sorted(heard), [False, True])
+
+    def test_other_threads_run_while_one_compiles(self):
+        """With the GIL held the other thread would not tick once."""
+        runtime, ticks, stop = emulation(), [], threading.Event()
+
+        def tick():
+            while not stop.is_set():
+                ticks.append(time.monotonic())
+                time.sleep(0.001)
+
+        thread = threading.Thread(target=tick)
+        thread.start()
+        try:
+            start = time.monotonic()
+            runtime.prepare(Spec(head_dim_k=64, head_dim_v=64, num_key_heads=1,
+                                 num_value_heads=1))
+            end = time.monotonic()
+        finally:
+            stop.set()
+            thread.join()
+        # Away from the ends, where the GIL changes hands.
+        quarter = (end - start) / 4
+        inside = [at for at in ticks if start + quarter < at < end - quarter]
+        self.assertGreater(len(inside), 2, f"in {end - start} s")
+
+    def test_cuda(self):
+        """Over the unit tests' driver; what is wrong but stops nothing is
+        told."""
+        script = """
+import replayjit
+sentences = []
+gpu = replayjit.Runtime.cuda(0, diagnose=sentences.append)
+print(gpu.description, gpu.chip, gpu.ordinal, gpu.stream is not None,
+      gpu.is_emulation, *sentences, sep="|")
+gpu.empty("float32", 4)
+"""
+        with tempfile.TemporaryDirectory() as folder:
+            os.symlink(os.environ["REPLAYJIT_FAKE_CUDA"],
+                       os.path.join(folder, "libcuda.so.1"))
+            homeless = {
+                name: value for name, value in os.environ.items()
+                if name not in ("REPLAYJIT_CACHE_DIR", "XDG_CACHE_HOME", "HOME")}
+            told = subprocess.run(
+                [sys.executable, "-c", script], check=True, text=True,
+                capture_output=True, env={**homeless, "LD_LIBRARY_PATH": folder})
+        self.assertRegex(told.stdout, r"^Fake GPU\|sm_90a\|0\|True\|False\|cache: "
+                                      r"there is no folder for it, .*\n$")
+        self.assertEqual(told.stderr, "")
+
+    def test_devices_and_streams_of_torch(self):
+        """What is asked of torch, with objects in its place."""
+        torch = SimpleNamespace(cuda=SimpleNamespace(
+            current_stream=lambda at: SimpleNamespace(cuda_stream=100 + at)))
+        second = SimpleNamespace(is_emulation=False, ordinal=1, stream=7)
+        with mock.patch.dict(sys.modules, torch=torch):
+            self.assertEqual(_launch.current_stream(second), 101)
+        with mock.patch.dict(sys.modules):
+            sys.modules.pop("torch", None)
+            self.assertEqual(_launch.current_stream(second), 7)
+        self.assertIsNone(_launch.current_stream(emulation()))
+        with mock.patch("replayjit.runtime.cuda", lambda at: ("GPU", at)):
+            for index, ordinal in [(None, 0), (0, 0), (1, 1)]:
+                device = SimpleNamespace(type="cuda", index=index)
+                self.assertEqual(
+                    runtime_of(SimpleNamespace(device=device)),
+                    ("GPU", ordinal))
+
+    def test_memory(self):
+        runtime = emulation()
+        whole = tensor(runtime, range(6), 2, 3, dtype="int32")
+        self.assertEqual((whole.shape, whole.stride()), ((2, 3), (3, 1)))
+        self.assertEqual(values(whole), list(range(6)))
+        view = whole.view((2,), (3,), offset=1)
+        self.assertEqual(view.data_ptr(), whole.data_ptr() + 4)
+        with self.assertRaisesRegex(ValueError, "3 bytes are not allowed; the "
+                                                "tensor has 24"):
+            whole.write(b"abc")
+
+
+if __name__ == "__main__":
+    unittest.main()
