@@ -93,8 +93,8 @@ struct DecodeProblem {
   /// so in every third channel; in the next one those of the second half, in
   /// the third none. A bounded gate comes near its bound instead.
   bool mixedGates = false;
-  /// Gates near zero (alpha about 0.999): nothing but the delta rule forgets, so
-  /// that errors would add up.
+  /// Gates near zero (alpha about 0.999): nothing but the delta rule forgets,
+  /// so that errors would add up.
   bool slowGates = false;
 
   /// Extra elements after each batch row and after each slot. With
@@ -156,7 +156,7 @@ using ProgressFn = std::function<void(int stepsDone, int steps)>;
 /// the host as an engine would move them. Before a step the outputs, the ring
 /// rows that must not be read, unused slots and all padding hold the poison.
 /// An error means that the problem is not legal or the device failed; a kernel
-/// that computes wrongly is a report (see withinTolerance). Device memory is
+/// that computes wrongly is a report (see judge). Device memory is
 /// freed on return. `progress` may be empty.
 Result<CheckReport> checkDecode(Device &device, LoadedKernel &kernel,
                                 const LaunchConfig &launch,
@@ -173,13 +173,22 @@ struct Tolerances {
 /// The bounds for a kernel; the source says where each number comes from.
 Tolerances tolerancesFor(const DecodeSpec &spec, const DecodeTuning &tuning);
 
-/// True if every flag holds and every error is within `slack` times
-/// tolerancesFor the kernel. Otherwise `why` (may be null) gets one sentence on
-/// the first that is not. The bounds are those of many values; norms of a few
-/// dozen, with 16-bit states, were seen 1.3 times as large.
-bool withinTolerance(const CheckReport &report, const DecodeSpec &spec,
-                     const DecodeTuning &tuning, std::string *why = nullptr,
-                     double slack = 1);
+/// Whether a kernel was right; if not, the first check that says so.
+struct Verdict {
+  /// The name of a flag of CheckReport, or which values are beyond their bound:
+  /// "gate", "ring", "state" or "out", with " not finite" where they have no
+  /// error at all. Empty if all is right.
+  std::string failed;
+  std::string why; ///< One sentence on it.
+
+  explicit operator bool() const { return failed.empty(); }
+};
+
+/// Right means that every flag holds and every error is within `slack` times
+/// tolerancesFor the kernel. The bounds are those of many values; norms of a
+/// few dozen, with 16-bit states, were seen 1.3 times as large.
+Verdict judge(const CheckReport &report, const DecodeSpec &spec,
+              const DecodeTuning &tuning, double slack = 1);
 
 } // namespace replayjit
 

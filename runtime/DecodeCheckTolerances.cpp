@@ -77,13 +77,11 @@ Tolerances tolerancesFor(const DecodeSpec &spec, const DecodeTuning &tuning) {
   return bounds;
 }
 
-bool withinTolerance(const CheckReport &report, const DecodeSpec &spec,
-                     const DecodeTuning &tuning, std::string *why,
-                     double slack) {
-  auto fail = [&](std::string sentence) {
-    if (why)
-      *why = std::move(sentence);
-    return false;
+Verdict judge(const CheckReport &report, const DecodeSpec &spec,
+              const DecodeTuning &tuning, double slack) {
+  auto broken = [&](const char *name) {
+    return Verdict{
+        name, fmt::format("{} does not hold: {}", name, report.firstProblem)};
   };
   const std::pair<const char *, bool> flags[] = {
       {"unusedSlotsIntact", report.unusedSlotsIntact},
@@ -96,8 +94,7 @@ bool withinTolerance(const CheckReport &report, const DecodeSpec &spec,
   };
   for (auto [name, holds] : flags)
     if (!holds)
-      return fail(
-          fmt::format("{} does not hold: {}", name, report.firstProblem));
+      return broken(name);
 
   Tolerances bounds = tolerancesFor(spec, tuning);
   for (double *bound : {&bounds.gate, &bounds.ring, &bounds.state, &bounds.out})
@@ -120,18 +117,18 @@ bool withinTolerance(const CheckReport &report, const DecodeSpec &spec,
     const double worstBound = bounds.worstFactor * measure.bound;
     const bool byNorm = !(measure.error <= measure.bound);
     if (byNorm || !(measure.worst <= worstBound))
-      return fail(fmt::format(
-          "{}{} is {:.2e}, but at most {:.2e} is allowed; the worst is {}; "
-          "the first problem is {}",
-          measure.name, byNorm ? "Error" : "Worst",
-          byNorm ? measure.error : measure.worst,
-          byNorm ? measure.bound : worstBound, measure.worstAt,
-          report.firstProblem.empty() ? "the same" : report.firstProblem));
+      return {
+          fmt::format("{}{}", measure.name,
+                      std::isfinite(measure.error) ? "" : " not finite"),
+          fmt::format(
+              "{}{} is {:.2e}, but at most {:.2e} is allowed; the worst is "
+              "{}; the first problem is {}",
+              measure.name, byNorm ? "Error" : "Worst",
+              byNorm ? measure.error : measure.worst,
+              byNorm ? measure.bound : worstBound, measure.worstAt,
+              report.firstProblem.empty() ? "the same" : report.firstProblem)};
   }
-  if (!report.errorsSteady)
-    return fail(
-        fmt::format("errorsSteady does not hold: {}", report.firstProblem));
-  return true;
+  return report.errorsSteady ? Verdict() : broken("errorsSteady");
 }
 
 } // namespace replayjit

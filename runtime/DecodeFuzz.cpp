@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <initializer_list>
 #include <vector>
 
@@ -44,8 +43,7 @@ int anySize(Draw &draw) {
                       : draw.of({8, 16, 32, 60, 64, 80, 96, 100, 128});
 }
 
-void drawFormat(Draw &draw, DecodeProblem &problem) {
-  DecodeSpec &spec = problem.spec;
+void drawFormat(Draw &draw, DecodeSpec &spec, float &lowerBound) {
   spec.isKda = true;
   spec.gate = Gate::LowerBound;
   spec.qkL2Norm = true;
@@ -57,12 +55,10 @@ void drawFormat(Draw &draw, DecodeProblem &problem) {
     return;
   if (spec.ringType == DataType::F16)
     spec.ringType = DataType::BF16;
-  problem.lowerBound =
-      std::max(problem.lowerBound, -80.0f / float(spec.ringDepth - 1));
+  lowerBound = std::max(lowerBound, -80.0f / float(spec.ringDepth - 1));
 }
 
-void drawSpec(Draw &draw, DecodeProblem &problem) {
-  DecodeSpec &spec = problem.spec;
+void drawSpec(Draw &draw, DecodeSpec &spec, float &lowerBound) {
   spec.isKda = draw.once(2);
   spec.numKeyHeads = draw.of({1, 1, 1, 2, 3});
   spec.numValueHeads = spec.numKeyHeads * draw.of({1, 1, 2, 3});
@@ -79,7 +75,7 @@ void drawSpec(Draw &draw, DecodeProblem &problem) {
   spec.qkL2Norm = !draw.once(6);
   if (spec.isKda && draw.once(2))
     spec.gate = Gate::LowerBound;
-  problem.lowerBound = draw.of({-5.0f, -5.0f, -3.0f, -2.0f});
+  lowerBound = draw.of({-5.0f, -5.0f, -3.0f, -2.0f});
   spec.betaRound = draw.once(6);
   spec.hasForceFlush = !draw.once(4);
   spec.nullSlot = draw.once(4) ? NullSlot::NonPositive : NullSlot::Negative;
@@ -90,63 +86,143 @@ void drawSpec(Draw &draw, DecodeProblem &problem) {
   spec.hasDstIndices = draw.once(6);
   spec.hasTrackIndices = draw.once(6);
   if (draw.once(4))
-    drawFormat(draw, problem);
-  if (draw.once(8) && spec.ringFormat == RingFormat::Raw) {
-    spec.family = Family::Packed;
-    spec.ringDepth = 1;
-    spec.hasForceFlush = spec.hasRingIndices = false;
-  }
+    drawFormat(draw, spec, lowerBound);
+}
+
+void drawPackedSpec(Draw &draw, DecodeSpec &spec, float &lowerBound) {
+  drawSpec(draw, spec, lowerBound);
+  spec.family = Family::Packed;
+  spec.ringDepth = 1;
+  spec.ringFormat = RingFormat::Raw;
+  spec.isCircular = spec.hasForceFlush = spec.hasRingIndices = false;
+}
+
+void drawMaterializeSpec(Draw &draw, DecodeSpec &spec, float &lowerBound) {
+  drawSpec(draw, spec, lowerBound);
+  spec.family = Family::Materialize;
+  spec.ringDepth = std::max(spec.ringDepth, 2);
+  spec.hasForceFlush = spec.hasDstIndices = spec.hasTrackIndices = false;
+  spec.hasRingIndices = draw.once(3);
+  spec.hasMask = !draw.once(3);
 }
 
 DecodeTuning drawTuning(Draw &draw, const DecodeSpec &spec,
                         const Target &target) {
-  DecodeTuning chosen = chooseTuning(spec, draw.of({1, 16, 256, 0}), target);
+  DecodeTuning tuning = chooseTuning(spec, draw.of({1, 16, 256, 0}), target);
+  const int prefetch = draw.once(4) ? draw.of({1, 2, 7, 200}) : 0;
   for (int tries = 0; tries < 20 && !draw.once(3); ++tries) {
-    DecodeTuning tuning;
-    tuning.blockV = draw.of({16, 32, 64, 128});
-    tuning.blockK = draw.of({16, 32, 64, 128});
-    tuning.numWarps = draw.of({1, 2, 4, 8});
-    tuning.flushRows = draw.of({1, 2, 4, 8});
+    DecodeTuning other;
+    other.blockV = draw.of({16, 32, 64, 128});
+    other.blockK = draw.of({16, 32, 64, 128});
+    other.numWarps = draw.of({1, 2, 4, 8});
+    other.flushRows = draw.of({1, 2, 4, 8});
     if (draw.once(6))
-      tuning.flushPrecision = FlushPrecision::Tf32x3;
-    if (validate(spec, tuning, target))
-      return tuning;
+      other.flushPrecision = FlushPrecision::Tf32x3;
+    if (validate(spec, other, target)) {
+      tuning = other;
+      break;
+    }
   }
-  return chosen;
+  if (target.hasBulkCopy)
+    tuning.prefetchDistance = prefetch;
+  return tuning;
 }
 
-/// Distinct slots, among them null ones and some past the end.
-void drawSlots(Draw &draw, DecodeProblem &problem) {
-  const int first = problem.spec.nullSlot == NullSlot::NonPositive ? 1 : 0;
-  std::vector<int64_t> free;
-  for (int slot = first; slot < problem.slots; ++slot)
-    free.push_back(slot);
-  auto take = [&] {
-    int at = draw.below(int(free.size()));
-    int64_t slot = free[at];
-    free.erase(free.begin() + at);
+//===----------------------------------------------------------------------===//
+// Slots
+//===----------------------------------------------------------------------===//
+
+/// Slots that no row has yet.
+class FreeSlots {
+public:
+  FreeSlots(int first, int end) {
+    for (int slot = first; slot < end; ++slot)
+      slots.push_back(slot);
+  }
+  bool empty() const { return slots.empty(); }
+  int64_t take(Draw &draw) {
+    int at = draw.below(int(slots.size()));
+    int64_t slot = slots[at];
+    slots.erase(slots.begin() + at);
     return slot;
-  };
+  }
+
+private:
+  std::vector<int64_t> slots;
+};
+
+int firstFree(const DecodeSpec &spec) {
+  return spec.nullSlot == NullSlot::NonPositive ? 1 : 0;
+}
+
+int64_t negativeSlot(Draw &draw) {
+  return draw.of<int64_t>({-1, -2, INT32_MIN});
+}
+
+/// Past the last of `count` slots; among them one that 32 bits would cut to a
+/// legal one.
+int64_t slotPastEnd(Draw &draw, const DecodeSpec &spec, int count) {
+  if (spec.indexType == DataType::I64 && draw.once(2))
+    return int64_t(1) << 32;
+  return count * draw.of({1, 1, 2});
+}
+
+/// Outside of 0..count-1.
+int32_t outside(Draw &draw, int count) {
+  return draw.of({-1, count, INT32_MIN, INT32_MAX});
+}
+
+/// Distinct slots, among them null ones and some past the end; sometimes two
+/// rows share theirs.
+void drawSlots(Draw &draw, DecodeProblem &problem) {
+  const DecodeSpec &spec = problem.spec;
+  FreeSlots free(firstFree(spec), problem.slots);
   for (int row = 0; row < problem.batch; ++row) {
     int kind = draw.below(10);
-    problem.rowSlots.push_back(kind == 0   ? -1 - draw.below(3)
-                               : kind == 1 ? problem.slots + draw.below(3)
-                                           : take());
-    if (problem.spec.hasDstIndices)
-      problem.rowDstSlots.push_back(draw.once(8) ? problem.slots + draw.below(2)
-                                                 : take());
+    problem.rowSlots.push_back(kind == 0 ? negativeSlot(draw)
+                               : kind == 1
+                                   ? slotPastEnd(draw, spec, problem.slots)
+                                   : free.take(draw));
+    if (spec.hasDstIndices)
+      problem.rowDstSlots.push_back(draw.once(10)
+                                        ? slotPastEnd(draw, spec, problem.slots)
+                                    : draw.once(10) ? negativeSlot(draw)
+                                                    : free.take(draw));
   }
-  if (problem.spec.hasTrackIndices)
+  if (problem.batch > 1 && draw.once(6)) {
+    problem.sharedSlots = true;
+    problem.rowSlots.back() = problem.rowSlots.front();
+  }
+  if (spec.hasTrackIndices)
     for (int i = draw.below(4); i > 0 && problem.batch > 0 && !free.empty();
          --i)
       problem.tracks.push_back(
-          {draw.below(problem.steps), draw.below(problem.batch), take()});
-  if (problem.spec.hasRingIndices) {
+          {draw.below(problem.steps), draw.below(problem.batch),
+           draw.once(5) ? slotPastEnd(draw, spec, problem.slots)
+                        : free.take(draw)});
+  if (spec.hasRingIndices) {
     problem.ringSlots = problem.batch + draw.between(1, 3);
     for (int row = 0; row < problem.batch; ++row)
-      problem.rowRingSlots.push_back(draw.once(10) ? problem.ringSlots
-                                                   : problem.batch - row);
+      problem.rowRingSlots.push_back(
+          draw.once(10)   ? slotPastEnd(draw, spec, problem.ringSlots)
+          : draw.once(10) ? negativeSlot(draw)
+                          : problem.batch - row);
   }
+}
+
+//===----------------------------------------------------------------------===//
+// Runs
+//===----------------------------------------------------------------------===//
+
+/// Where tensors lie, and what is around them.
+template <typename Problem> void drawMemory(Draw &draw, Problem &problem) {
+  problem.poison = draw.of({Poison::NaN, Poison::Infinity, Poison::Large});
+  problem.hasErrorWord = !draw.once(5);
+  if (draw.once(5))
+    problem.firstSlot = draw.of({1, 5000, 100000000});
+  problem.slotPadding = draw.of({0, 0, 5, 8, 1000});
+  problem.indexStride = draw.of({1, 1, 3});
+  problem.misaligned = problem.spec.alignment == 0 && draw.once(2);
 }
 
 void drawRun(Draw &draw, DecodeProblem &problem) {
@@ -155,37 +231,105 @@ void drawRun(Draw &draw, DecodeProblem &problem) {
   problem.batch = draw.of({0, 1, 2, 3, 4, 5});
   problem.slots = 3 * problem.batch + draw.between(1, 4);
   problem.steps = draw.between(1, 2 * spec.ringDepth + 4);
-  problem.poison = draw.of({Poison::NaN, Poison::Infinity, Poison::Large});
   problem.layer = draw.below(70);
-  problem.hasErrorWord = !draw.once(5);
-  if (draw.once(5))
-    problem.firstSlot = draw.of({1, 5000, 100000000});
+  problem.rowPadding = draw.of({0, 0, 3, 8});
+  drawMemory(draw, problem);
   drawSlots(draw, problem);
   if (hasCursor && problem.batch > 0 && draw.once(4))
     problem.badCursors.push_back(
-        {draw.below(problem.batch), draw.of({-1, spec.ringDepth, INT32_MIN})});
+        {draw.below(problem.batch), outside(draw, spec.ringDepth)});
   if (spec.isCircular && problem.batch > 0 && draw.once(4))
     problem.badBases.push_back(
-        {draw.below(problem.batch), draw.of({-1, spec.ringDepth, INT32_MAX})});
+        {draw.below(problem.batch), outside(draw, spec.ringDepth)});
   if (hasCursor && spec.hasForceFlush)
     for (int i = draw.below(5); i > 0 && problem.batch > 0; --i)
       problem.forcedFlushes.push_back(
           {draw.below(problem.steps), draw.below(problem.batch)});
   problem.staggered = hasCursor && draw.once(2);
-  problem.rowPadding = draw.of({0, 0, 3, 8});
-  problem.slotPadding = draw.of({0, 0, 5, 8, 1000});
-  problem.indexStride = draw.of({1, 1, 3});
-  problem.misaligned = spec.alignment == 0 && draw.once(2);
+  problem.mixedGates = draw.once(5);
+  // Roundings to 16 bits add up where nothing forgets them.
+  problem.slowGates = !problem.mixedGates && draw.once(6) &&
+                      spec.stateType == DataType::F32 &&
+                      spec.ringType == DataType::F32;
 }
 
-} // namespace
+/// A row that is skipped or bad, between slots that others may have.
+MaterializeProblem::Row drawIdleRow(Draw &draw,
+                                    const MaterializeProblem &problem) {
+  const DecodeSpec &spec = problem.spec;
+  MaterializeProblem::Row row{.src = draw.below(problem.slots),
+                              .dst = draw.below(problem.slots)};
+  switch (draw.below(6)) {
+  case 0:
+    row.src = negativeSlot(draw);
+    break;
+  case 1:
+    row.dst = negativeSlot(draw);
+    break;
+  case 2:
+    row.src = slotPastEnd(draw, spec, problem.slots);
+    break;
+  case 3:
+    row.dst = slotPastEnd(draw, spec, problem.slots);
+    break;
+  case 4:
+    if (spec.hasRingIndices) {
+      row.ringSlot = draw.once(2) ? negativeSlot(draw)
+                                  : slotPastEnd(draw, spec, problem.ringSlots);
+      break;
+    }
+    [[fallthrough]];
+  default:
+    if (spec.hasMask && draw.once(2))
+      row.masked = true;
+    else if (spec.isCircular && draw.once(2))
+      row.base = outside(draw, spec.ringDepth);
+    else
+      row.writePos = outside(draw, spec.ringDepth);
+  }
+  return row;
+}
 
-DecodeProblem randomProblem(uint64_t seed, const Target &target) {
-  Draw draw(seed);
+/// In place, to another slot, several from one, skipped and bad ones.
+void drawRun(Draw &draw, MaterializeProblem &problem) {
+  const DecodeSpec &spec = problem.spec;
+  const int rows = draw.below(7);
+  problem.numLayers = draw.of({0, 1, 1, 2, 3, 4});
+  problem.slots = 2 * rows + draw.between(2, 4);
+  problem.ringSlots = spec.hasRingIndices ? rows + draw.between(1, 3) : 0;
+  drawMemory(draw, problem);
+  FreeSlots free(firstFree(spec), problem.slots);
+  FreeSlots freeRings(0, problem.ringSlots);
+  std::vector<MaterializeProblem::Row> sources; // that another row may have too
+  for (int i = 0; i < rows; ++i) {
+    if (draw.once(3)) {
+      problem.rows.push_back(drawIdleRow(draw, problem));
+      continue;
+    }
+    if (!sources.empty() && draw.once(3)) {
+      problem.rows.push_back(sources[draw.below(int(sources.size()))]);
+      problem.rows.back().dst = free.take(draw);
+      continue;
+    }
+    MaterializeProblem::Row row{.src = free.take(draw), .dst = 0};
+    row.writePos = draw.below(spec.ringDepth);
+    row.base = spec.isCircular ? draw.below(spec.ringDepth) : 0;
+    row.ringSlot = spec.hasRingIndices ? freeRings.take(draw) : 0;
+    row.dst = draw.once(3) ? row.src : free.take(draw);
+    if (row.dst != row.src)
+      sources.push_back(row);
+    problem.rows.push_back(row);
+  }
+}
+
+/// Draws until what comes out is legal.
+template <typename Problem, typename DrawSpec>
+Problem drawProblem(Draw &draw, uint64_t seed, const Target &target,
+                    DrawSpec drawSpec) {
   for (;;) {
-    DecodeProblem problem;
+    Problem problem;
     problem.seed = seed;
-    drawSpec(draw, problem);
+    drawSpec(draw, problem.spec, problem.lowerBound);
     problem.tuning = drawTuning(draw, problem.spec, target);
     if (!validate(problem.spec, problem.tuning, target))
       continue; // such as a rebuild readout of K = 3
@@ -195,178 +339,26 @@ DecodeProblem randomProblem(uint64_t seed, const Target &target) {
   }
 }
 
-//===----------------------------------------------------------------------===//
-// Shrinking
-//===----------------------------------------------------------------------===//
+} // namespace
 
-using Change = std::function<void(DecodeProblem &)>;
-
-template <typename T> static void dropRow(std::vector<T> &list, int row) {
-  if (int(list.size()) > row)
-    list.erase(list.begin() + row);
+DecodeCase randomCase(uint64_t seed, const Target &target) {
+  Draw draw(seed);
+  const std::string name = fmt::format("seed {}", seed);
+  const int kind = draw.below(8);
+  if (kind == 0)
+    return materializeCase(name, drawProblem<MaterializeProblem>(
+                                     draw, seed, target, drawMaterializeSpec));
+  return {name,
+          drawProblem<DecodeProblem>(draw, seed, target,
+                                     kind == 1 ? drawPackedSpec : drawSpec),
+          {}};
 }
 
-/// Takes a row out of every list.
-static void dropRow(DecodeProblem &problem, int row) {
-  dropRow(problem.rowSlots, row);
-  dropRow(problem.rowRingSlots, row);
-  dropRow(problem.rowDstSlots, row);
-  auto adjust = [row](auto &list) {
-    std::erase_if(list, [row](const auto &entry) { return entry.row == row; });
-    for (auto &entry : list)
-      entry.row -= entry.row > row;
-  };
-  adjust(problem.forcedFlushes);
-  adjust(problem.badCursors);
-  adjust(problem.badBases);
-  adjust(problem.tracks);
-  --problem.batch;
-}
-
-static void cutSteps(DecodeProblem &problem, int steps) {
-  problem.steps = steps;
-  auto cut = [steps](auto &list) {
-    std::erase_if(list,
-                  [steps](const auto &entry) { return entry.step >= steps; });
-  };
-  cut(problem.forcedFlushes);
-  cut(problem.tracks);
-}
-
-/// Ways to make a problem simpler, the largest steps first.
-static std::vector<Change> changesOf(const DecodeProblem &problem) {
-  std::vector<Change> changes;
-  for (int steps : {1, problem.steps / 2, problem.steps - 1})
-    if (steps >= 1 && steps < problem.steps)
-      changes.push_back([=](DecodeProblem &p) { cutSteps(p, steps); });
-  for (int row = 0; row < problem.batch; ++row)
-    changes.push_back([=](DecodeProblem &p) { dropRow(p, row); });
-  changes.push_back([](DecodeProblem &p) { p.forcedFlushes.clear(); });
-  changes.push_back([](DecodeProblem &p) { p.tracks.clear(); });
-  changes.push_back([](DecodeProblem &p) { p.badCursors.clear(); });
-  changes.push_back([](DecodeProblem &p) { p.badBases.clear(); });
-  changes.push_back([](DecodeProblem &p) {
-    p.rowDstSlots.clear();
-    p.spec.hasDstIndices = false;
-  });
-  changes.push_back([](DecodeProblem &p) {
-    p.tracks.clear();
-    p.spec.hasTrackIndices = false;
-  });
-  changes.push_back([](DecodeProblem &p) {
-    p.rowRingSlots.clear();
-    p.ringSlots = 0;
-    p.spec.hasRingIndices = false;
-  });
-  changes.push_back([](DecodeProblem &p) { p.firstSlot = 0; });
-  changes.push_back([](DecodeProblem &p) { p.staggered = false; });
-  changes.push_back([](DecodeProblem &p) { p.misaligned = false; });
-  changes.push_back([](DecodeProblem &p) { p.rowPadding = p.slotPadding = 0; });
-  changes.push_back([](DecodeProblem &p) { p.indexStride = 1; });
-  changes.push_back([](DecodeProblem &p) { p.poison = Poison::NaN; });
-  // Facts of the spec, each to its default.
-  changes.push_back([](DecodeProblem &p) { p.spec.hasSeparateQkv = false; });
-  changes.push_back([](DecodeProblem &p) { p.spec.isCircular = false; });
-  changes.push_back(
-      [](DecodeProblem &p) { p.spec.ringFormat = RingFormat::Raw; });
-  changes.push_back([](DecodeProblem &p) { p.spec.betaRound = false; });
-  changes.push_back([](DecodeProblem &p) { p.spec.qkL2Norm = true; });
-  changes.push_back([](DecodeProblem &p) { p.spec.gate = Gate::Softplus; });
-  changes.push_back([](DecodeProblem &p) {
-    p.spec.isKda = false;
-    p.spec.gate = Gate::Softplus;
-  });
-  changes.push_back(
-      [](DecodeProblem &p) { p.spec.readout = Readout::OutputOnly; });
-  changes.push_back(
-      [](DecodeProblem &p) { p.spec.nullSlot = NullSlot::Negative; });
-  changes.push_back([](DecodeProblem &p) { p.spec.indexType = DataType::I32; });
-  for (DataType DecodeSpec::*field :
-       {&DecodeSpec::actType, &DecodeSpec::gateType, &DecodeSpec::paramType,
-        &DecodeSpec::outType, &DecodeSpec::stateType, &DecodeSpec::ringType})
-    changes.push_back([=](DecodeProblem &p) { p.spec.*field = DataType::F32; });
-  changes.push_back([](DecodeProblem &p) { p.spec.numKeyHeads = 1; });
-  changes.push_back(
-      [](DecodeProblem &p) { p.spec.numKeyHeads = p.spec.numValueHeads = 1; });
-  for (int DecodeSpec::*field :
-       {&DecodeSpec::headDimK, &DecodeSpec::headDimV, &DecodeSpec::ringDepth})
-    for (int size : {1, 2, 4, 16, 32, 64})
-      if (size < problem.spec.*field)
-        changes.push_back([=](DecodeProblem &p) { p.spec.*field = size; });
-  return changes;
-}
-
-/// The problem's own tuning where it still fits, else one chosen for it.
-static bool refit(DecodeProblem &problem, const Target &target) {
-  if (!validate(problem.spec, problem.tuning, target))
-    problem.tuning = chooseTuning(problem.spec, 1, target);
-  return validate(problem.spec, problem.tuning, target) &&
-         validateProblem(problem);
-}
-
-DecodeProblem shrinkProblem(DecodeProblem problem, const Target &target,
-                            const FailsFn &fails, int tries) {
-  for (bool isSmaller = true; isSmaller;) {
-    isSmaller = false;
-    const std::string before = describe(problem);
-    for (const Change &change : changesOf(problem)) {
-      DecodeProblem candidate = problem;
-      change(candidate);
-      if (!refit(candidate, target) || describe(candidate) == before)
-        continue;
-      if (tries-- <= 0)
-        return problem;
-      if (fails(candidate)) {
-        problem = std::move(candidate);
-        isSmaller = true;
-        break;
-      }
-    }
-  }
-  return problem;
-}
-
-//===----------------------------------------------------------------------===//
-// Description
-//===----------------------------------------------------------------------===//
-
-std::string describe(const DecodeProblem &problem) {
-  std::string text =
-      fmt::format("{}, batch {}, slots {}, steps {}, seed {}",
-                  kernelName(problem.spec, problem.tuning), problem.batch,
-                  problem.slots, problem.steps, problem.seed);
-  auto add = [&](std::string_view name, auto value, auto usual) {
-    if (value != usual)
-      text += fmt::format(", {} {}", name, value);
-  };
-  add("lowerBound", problem.lowerBound, -5.0f);
-  add("firstSlot", problem.firstSlot, 0);
-  add("poison", int(problem.poison), int(Poison::NaN));
-  add("layer", problem.layer, 0);
-  add("hasErrorWord", problem.hasErrorWord, true);
-  add("ringSlots", problem.ringSlots, 0);
-  add("staggered", problem.staggered, false);
-  add("rowPadding", problem.rowPadding, 0);
-  add("slotPadding", problem.slotPadding, 0);
-  add("indexStride", problem.indexStride, 1);
-  add("misaligned", problem.misaligned, false);
-  auto list = [&](std::string_view name, const std::vector<int64_t> &slots) {
-    if (!slots.empty())
-      text += fmt::format(", {} [{}]", name, fmt::join(slots, ","));
-  };
-  list("rowSlots", problem.rowSlots);
-  list("rowRingSlots", problem.rowRingSlots);
-  list("rowDstSlots", problem.rowDstSlots);
-  for (const auto &forced : problem.forcedFlushes)
-    text += fmt::format(", flush step {} row {}", forced.step, forced.row);
-  for (const auto &bad : problem.badCursors)
-    text += fmt::format(", writePos {} row {}", bad.writePos, bad.row);
-  for (const auto &bad : problem.badBases)
-    text += fmt::format(", ringBase {} row {}", bad.base, bad.row);
-  for (const auto &track : problem.tracks)
-    text += fmt::format(", track step {} row {} slot {}", track.step, track.row,
-                        track.slot);
-  return text;
+host::LaneOrder randomLaneOrder(uint64_t seed) {
+  Draw draw(~seed);
+  return draw.of({host::LaneOrder::forward(), host::LaneOrder::reverse(),
+                  host::LaneOrder::shuffled(uint32_t(seed)),
+                  host::LaneOrder::shuffled(uint32_t(seed))});
 }
 
 } // namespace replayjit

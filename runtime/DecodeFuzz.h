@@ -7,24 +7,34 @@
 #ifndef REPLAYJIT_RUNTIME_DECODEFUZZ_H
 #define REPLAYJIT_RUNTIME_DECODEFUZZ_H
 
-#include "runtime/DecodeCheck.h"
+#include "compiler/Host/LaneOrder.h"
+#include "runtime/DecodeSuite.h"
 
 namespace replayjit {
 
-/// A legal problem that follows from `seed` alone: equal on every machine.
-/// Small enough to run under emulation in less than a second.
-DecodeProblem randomProblem(uint64_t seed, const Target &target);
+/// A legal problem of any family that follows from `seed` alone: equal on every
+/// machine. Small enough to run under emulation in less than a second.
+DecodeCase randomCase(uint64_t seed, const Target &target);
 
-/// True if a problem shows the failure that is looked for.
-using FailsFn = std::function<bool(const DecodeProblem &)>;
+/// The order in which the emulation is to run it.
+host::LaneOrder randomLaneOrder(uint64_t seed);
 
-/// Takes away from `problem` whatever it fails without: rows, steps, options,
-/// sizes. Calls `fails` at most `tries` times.
-DecodeProblem shrinkProblem(DecodeProblem problem, const Target &target,
-                            const FailsFn &fails, int tries = 200);
+/// True if a case shows the failure that is looked for: the same failure, or
+/// the small case explains another one.
+using FailsFn = std::function<bool(const DecodeCase &)>;
 
-/// One line that names all in which a problem differs from the default one.
+/// Takes away from `entry` whatever it fails without: rows, steps, options,
+/// sizes. What is left is legal and cannot be made smaller in any one respect,
+/// unless `fails` was called `tries` times before that. The name stays.
+DecodeCase shrinkCase(DecodeCase entry, const Target &target,
+                      const FailsFn &fails, int tries = 300);
+
+/// One line that names all in which a case differs from the default one.
+std::string describe(const DecodeCase &entry);
+
+// The two kinds of cases. `describe` tells any two different ones apart.
 std::string describe(const DecodeProblem &problem);
+std::string describe(const MaterializeProblem &problem);
 
 } // namespace replayjit
 

@@ -21,6 +21,9 @@ struct DecodeCase {
   std::optional<MaterializeProblem> materialize;
 };
 
+/// A case of `problem`, with the rest as above.
+DecodeCase materializeCase(std::string name, MaterializeProblem problem);
+
 /// The list named `suite`, tuned for `target`:
 ///   small      a few cases of `emulation`, with few steps: seconds
 ///   emulation  every choice a spec offers, both readouts, on small shapes

@@ -122,19 +122,23 @@ static constexpr MaterializeVariation rawVariations[] = {
     {"l64", [](M &p) { p.spec.ringDepth = 64; }},
 };
 
+DecodeCase materializeCase(std::string name, MaterializeProblem problem) {
+  DecodeCase result;
+  result.name = std::move(name);
+  result.problem.spec = problem.spec;
+  result.problem.tuning = problem.tuning;
+  result.problem.batch = int(problem.rows.size());
+  result.problem.steps = 1;
+  result.materialize = std::move(problem);
+  return result;
+}
+
 static void add(std::vector<DecodeCase> &cases, std::string name, M problem,
                 const MaterializeVariation &variation, const Target &target) {
   problem.poison = Poison(cases.size() % 3);
   variation.change(problem);
   problem.tuning = chooseTuning(problem.spec, 0, target);
-  DecodeCase added;
-  added.name = std::move(name);
-  added.problem.spec = problem.spec;
-  added.problem.tuning = problem.tuning;
-  added.problem.batch = int(problem.rows.size());
-  added.problem.steps = 1;
-  added.materialize = std::move(problem);
-  cases.push_back(std::move(added));
+  cases.push_back(materializeCase(std::move(name), std::move(problem)));
 }
 
 void addMaterialize(std::vector<DecodeCase> &cases, const Target &target) {

@@ -17,7 +17,9 @@ namespace {
 
 /// One line of the table, and what is to be said below it.
 struct Row {
-  bool passed = false;
+  bool passed() const { return failed.empty(); }
+
+  std::string failed; ///< Which check, or the code of a Status.
   std::string line, note;
   bool deviceLost = false; ///< Nothing more can run on this device.
 };
@@ -25,7 +27,7 @@ struct Row {
 } // namespace
 
 static Result<host::LaneOrder> parseLaneOrder(const std::string &text) {
-  if (text == "forward")
+  if (text.empty() || text == "forward")
     return host::LaneOrder::forward();
   if (text == "reverse")
     return host::LaneOrder::reverse();
@@ -100,7 +102,7 @@ public:
 
   Row run(const DecodeCase &entry, int nameWidth, const ProgressFn &progress);
 
-  double slack = 1; ///< See withinTolerance.
+  double slack = 1; ///< See judge.
 
 private:
   const RunOptions &options;
@@ -120,10 +122,11 @@ Row Runner::run(const DecodeCase &entry, int nameWidth,
   auto finish = [&](const std::string &cells) {
     row.line = fmt::format("{:<{}} {:<6} {} {}\n", entry.name, nameWidth,
                            device.isEmulation() ? "cpu" : "gpu", cells,
-                           row.passed ? "PASS" : "FAIL");
+                           row.passed() ? "PASS" : "FAIL");
     return row;
   };
   auto failed = [&](const Status &status) {
+    row.failed = fmt::format("status {}", int(status.code));
     row.note = status.message;
     row.deviceLost = status.code == StatusCode::DriverError;
     return finish(fmt::format("{:>5} {:>8} {:>8} {:>8} {:<7} {:>9}",
@@ -142,11 +145,13 @@ Row Runner::run(const DecodeCase &entry, int nameWidth,
       checkCase(device, **loaded, kernel->launch, entry, progress);
   if (!report)
     return failed(report.status());
-  row.passed = withinTolerance(*report, spec, tuning, &row.note, slack);
+  const Verdict verdict = judge(*report, spec, tuning, slack);
+  row.failed = verdict.failed;
+  row.note = verdict.why;
 
   std::string time = "-";
   // A kernel that computes wrongly is not timed.
-  if (row.passed && !device.isEmulation() && !options.noTiming &&
+  if (row.passed() && !device.isEmulation() && !options.noTiming &&
       entry.problem.batch > 0 && spec.family != Family::Materialize) {
     Result<LaunchTime> timed =
         timeLaunch(device, **loaded, kernel->launch, spec, entry.problem.batch);
@@ -188,7 +193,7 @@ static int runAll(Runner &runner, const std::vector<DecodeCase> &cases) {
       progress.print(row.line);
       if (!row.note.empty())
         notes += fmt::format("{}: {}\n", entry.name, row.note);
-      ++(row.passed ? passed : failed);
+      ++(row.passed() ? passed : failed);
       if (row.deviceLost)
         break;
     }
@@ -203,34 +208,36 @@ static int runAll(Runner &runner, const std::vector<DecodeCase> &cases) {
   return failed ? exitFailure : 0;
 }
 
-/// A problem drawn from each of `options.random` seeds; prints only failures.
-static int runRandom(Runner &runner, const RunOptions &options,
+/// A case drawn from each of `options.random` seeds; prints only failures.
+static int runRandom(Device &device, const RunOptions &options,
                      const Target &target) {
-  runner.slack = 2; // The problems are small, and other ones in each run.
   const uint64_t first = options.firstSeed();
   int failed = 0;
   {
     Progress progress(options.random);
     for (int i = 0; i < options.random; ++i) {
-      DecodeCase entry{fmt::format("seed {}", first + i),
-                       randomProblem(first + i, target),
-                       {}};
+      const uint64_t seed = first + i;
+      DecodeCase entry = randomCase(seed, target);
       progress.update(i, entry.name);
-      Row row = runner.run(entry, /*nameWidth=*/0, {});
-      if (row.passed)
+      std::unique_ptr<Device> emulation;
+      if (device.isEmulation() && options.laneOrder.empty())
+        emulation = createEmulationDevice(target, randomLaneOrder(seed));
+      Runner runner(options, emulation ? *emulation : device, target);
+      runner.slack = 2; // The problems are small, and other ones in each run.
+      const Row row = runner.run(entry, /*nameWidth=*/0, {});
+      if (row.passed())
         continue;
       ++failed;
       progress.print(fmt::format("{} fails: {}\n  {}\n", entry.name, row.note,
-                                 describe(entry.problem)));
+                                 describe(entry)));
       if (row.deviceLost)
         break;
-      auto fails = [&](const DecodeProblem &smaller) {
-        return !runner.run({entry.name, smaller, {}}, 0, {}).passed;
-      };
-      entry.problem = shrinkProblem(entry.problem, target, fails);
-      row = runner.run(entry, 0, {});
-      progress.print(fmt::format("  and smaller: {}\n  {}\n", row.note,
-                                 describe(entry.problem)));
+      entry = shrinkCase(entry, target, [&](const DecodeCase &smaller) {
+        return runner.run(smaller, 0, {}).failed == row.failed;
+      });
+      progress.print(fmt::format("  and smaller: {}\n  {}\n",
+                                 runner.run(entry, 0, {}).note,
+                                 describe(entry)));
     }
   }
   fmt::print("{} random problems from seed {} on: {} failed\n", options.random,
@@ -266,8 +273,7 @@ int replayjit::replayRun(int argc, char **argv) {
   const Target target = chip->value_or((*device)->target());
   if (options.random > 0) {
     options.noTiming = true;
-    Runner runner(options, **device, target);
-    return runRandom(runner, options, target);
+    return runRandom(**device, options, target);
   }
   auto cases = options.cases(target, (*device)->multiprocessors());
   if (!cases)

@@ -19,9 +19,11 @@ void RunOptions::addTo(CLI::App &app) {
       ->check(oneOf({"gpu", "cpu"}))
       ->group(where);
   app.add_option("--gpu", ordinal, "Which GPU")->group(where);
-  app.add_option("--lane-order", laneOrder,
-                 "In which order the emulation runs lanes, warps and blocks: "
-                 "forward, reverse, shuffled or shuffled:SEED")
+  app.add_option(
+         "--lane-order", laneOrder,
+         "In which order the emulation runs lanes, warps and blocks: "
+         "forward, reverse, shuffled or shuffled:SEED; default: forward, "
+         "or what --random draws for each problem")
       ->group(where);
   app.add_flag("--no-timing", noTiming, "Do not time launches on a GPU")
       ->group(where);

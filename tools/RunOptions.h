@@ -14,7 +14,7 @@ namespace replayjit {
 /// The flags of replay-run.
 struct RunOptions {
   SpecOptions kernel;
-  std::string device, laneOrder = "forward", suite, filter, shard;
+  std::string device, laneOrder, suite, filter, shard;
   int ordinal = 0;
   bool list = false, noTiming = false, assemble = false;
 

@@ -64,15 +64,14 @@ Result<CheckReport> run(const DecodeProblem &problem, Bug bug) {
   return report;
 }
 
-/// The sentence of withinTolerance, empty if the kernel passed.
+/// The sentence of judge, empty if the kernel passed.
 std::string verdict(const DecodeProblem &problem, Bug bug) {
   Result<CheckReport> report = run(problem, bug);
   REQUIRE(report);
-  std::string why;
-  bool passed = withinTolerance(*report, problem.spec, problem.tuning, &why);
-  CHECK(passed == why.empty());
-  CHECK(passed == report->firstProblem.empty());
-  return why;
+  const Verdict verdict = judge(*report, problem.spec, problem.tuning);
+  CHECK(verdict.failed.empty() == verdict.why.empty());
+  CHECK(bool(verdict) == report->firstProblem.empty());
+  return verdict.why;
 }
 
 } // namespace
@@ -81,9 +80,7 @@ TEST_CASE("a right kernel passes", "[check]") {
   DecodeProblem problem = makeProblem();
   Result<CheckReport> report = run(problem, Bug::None);
   REQUIRE(report);
-  std::string why;
-  CHECK(withinTolerance(*report, problem.spec, problem.tuning, &why));
-  CHECK(why == "");
+  CHECK(judge(*report, problem.spec, problem.tuning).why == "");
   CHECK(report->firstProblem == "");
   CHECK(report->liveRowSteps == 3 * 14);
   CHECK(report->flushes > 6);
@@ -102,7 +99,7 @@ TEST_CASE("the fp64 step passes with only its storage rounding", "[check]") {
   kernel.run = [&](const DecodeArgs &args) { replayStep(problem.spec, args); };
   Result<CheckReport> report = checkDecode(device, kernel, {}, problem);
   REQUIRE(report);
-  CHECK(withinTolerance(*report, problem.spec, problem.tuning));
+  CHECK(judge(*report, problem.spec, problem.tuning));
   CHECK(report->outError < 1e-7);
   CHECK(report->stateError < 1e-7);
 }
@@ -334,10 +331,10 @@ TEST_CASE("one wrong element hides in a norm, not in the worst", "[check]") {
   Result<CheckReport> report = run(problem, Bug::OneWrongElement);
   REQUIRE(report);
   CHECK(report->outError < tolerancesFor(problem.spec, problem.tuning).out);
-  std::string why;
-  CHECK(!withinTolerance(*report, problem.spec, problem.tuning, &why));
-  CHECK(why.find("outWorst") == 0);
-  CHECK(why.find("out[0, 0, 1] at step 2") != std::string::npos);
+  const Verdict verdict = judge(*report, problem.spec, problem.tuning);
+  CHECK(verdict.failed == "out");
+  CHECK(verdict.why.find("outWorst") == 0);
+  CHECK(verdict.why.find("out[0, 0, 1] at step 2") != std::string::npos);
 }
 
 TEST_CASE("gates of mixed size show subtracted sums", "[check]") {

@@ -28,10 +28,9 @@ std::string verdict(const DecodeProblem &problem, Run run) {
   INFO(report.status().message);
   REQUIRE(report);
   CHECK(device.allocations.empty());
-  std::string why;
-  bool passed = withinTolerance(*report, problem.spec, problem.tuning, &why);
-  CHECK(passed == why.empty());
-  return why;
+  const Verdict verdict = judge(*report, problem.spec, problem.tuning);
+  CHECK(verdict.failed.empty() == verdict.why.empty());
+  return verdict.why;
 }
 
 std::string verdictOf(const DecodeProblem &problem, Bug bug) {
@@ -298,10 +297,9 @@ std::string materialized(const MaterializeProblem &problem, Change change) {
   REQUIRE(report);
   CHECK(device.allocations.empty());
   CHECK(device.lastBlocks == 2 * problem.numLayers * problem.rows.size());
-  std::string why;
-  bool passed = withinTolerance(*report, problem.spec, problem.tuning, &why);
-  CHECK(passed == why.empty());
-  return why;
+  const Verdict verdict = judge(*report, problem.spec, problem.tuning);
+  CHECK(verdict.failed.empty() == verdict.why.empty());
+  return verdict.why;
 }
 
 using Layers = std::vector<ReplayLayer>;
