@@ -94,19 +94,19 @@ namespace {
 
 class Runner {
 public:
-  Runner(const RunOptions &options, Device &device, Target target)
-      : options(options), device(device), target(std::move(target)) {
+  Runner(const RunOptions &options, Target target)
+      : options(options), target(std::move(target)) {
     compileOptions.assemble = AssembleOptions::fromEnvironment();
     compileOptions.last = options.assemble ? Stage::Cubin : Stage::PTX;
   }
 
-  Row run(const DecodeCase &entry, int nameWidth, const ProgressFn &progress);
+  Row run(Device &device, const DecodeCase &entry, int nameWidth = 0,
+          const ProgressFn &progress = {});
 
   double slack = 1; ///< See judge.
 
 private:
   const RunOptions &options;
-  Device &device;
   Target target;
   CompileOptions compileOptions;
   Compiler compiler;
@@ -114,7 +114,7 @@ private:
 
 } // namespace
 
-Row Runner::run(const DecodeCase &entry, int nameWidth,
+Row Runner::run(Device &device, const DecodeCase &entry, int nameWidth,
                 const ProgressFn &progress) {
   const DecodeSpec &spec = entry.problem.spec;
   const DecodeTuning &tuning = entry.problem.tuning;
@@ -171,7 +171,8 @@ Row Runner::run(const DecodeCase &entry, int nameWidth,
 // The tool
 //===----------------------------------------------------------------------===//
 
-static int runAll(Runner &runner, const std::vector<DecodeCase> &cases) {
+static int runAll(Runner &runner, Device &device,
+                  const std::vector<DecodeCase> &cases) {
   size_t nameWidth = 4;
   double total = 0, done = 0;
   for (const DecodeCase &entry : cases) {
@@ -185,7 +186,7 @@ static int runAll(Runner &runner, const std::vector<DecodeCase> &cases) {
     progress.print(header(nameWidth));
     for (const DecodeCase &entry : cases) {
       progress.update(done, entry.name);
-      Row row = runner.run(entry, nameWidth, [&](int steps, int all) {
+      Row row = runner.run(device, entry, nameWidth, [&](int steps, int all) {
         progress.update(done + steps, fmt::format("{}, step {} of {}",
                                                   entry.name, steps, all));
       });
@@ -209,8 +210,9 @@ static int runAll(Runner &runner, const std::vector<DecodeCase> &cases) {
 }
 
 /// A case drawn from each of `options.random` seeds; prints only failures.
-static int runRandom(Device &device, const RunOptions &options,
+static int runRandom(Runner &runner, Device &device, const RunOptions &options,
                      const Target &target) {
+  runner.slack = 2; // The problems are small, and other ones in each run.
   const uint64_t first = options.firstSeed();
   int failed = 0;
   {
@@ -222,9 +224,8 @@ static int runRandom(Device &device, const RunOptions &options,
       std::unique_ptr<Device> emulation;
       if (device.isEmulation() && options.laneOrder.empty())
         emulation = createEmulationDevice(target, randomLaneOrder(seed));
-      Runner runner(options, emulation ? *emulation : device, target);
-      runner.slack = 2; // The problems are small, and other ones in each run.
-      const Row row = runner.run(entry, /*nameWidth=*/0, {});
+      Device &used = emulation ? *emulation : device;
+      const Row row = runner.run(used, entry);
       if (row.passed())
         continue;
       ++failed;
@@ -233,10 +234,10 @@ static int runRandom(Device &device, const RunOptions &options,
       if (row.deviceLost)
         break;
       entry = shrinkCase(entry, target, [&](const DecodeCase &smaller) {
-        return runner.run(smaller, 0, {}).failed == row.failed;
+        return runner.run(used, smaller).failed == row.failed;
       });
       progress.print(fmt::format("  and smaller: {}\n  {}\n",
-                                 runner.run(entry, 0, {}).note,
+                                 runner.run(used, entry).note,
                                  describe(entry)));
     }
   }
@@ -271,9 +272,10 @@ int replayjit::replayRun(int argc, char **argv) {
   if (!device)
     return fail(device.status().message);
   const Target target = chip->value_or((*device)->target());
+  Runner runner(options, target);
   if (options.random > 0) {
     options.noTiming = true;
-    return runRandom(**device, options, target);
+    return runRandom(runner, **device, options, target);
   }
   auto cases = options.cases(target, (*device)->multiprocessors());
   if (!cases)
@@ -289,6 +291,5 @@ int replayjit::replayRun(int argc, char **argv) {
       if (!status)
         return fail(status.message);
     }
-  Runner runner(options, **device, target);
-  return runAll(runner, *cases);
+  return runAll(runner, **device, *cases);
 }

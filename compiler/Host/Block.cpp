@@ -34,6 +34,7 @@ void Block::begin(uint32_t newIndex) {
   failureText.clear();
   bool forget = !clocks.beginBlock(laneCount);
   shadow.beginBlock(launch->sharedBytes, forget);
+  globalShadow.beginBlock(forget);
   for (uint32_t i = 0; i < laneCount; ++i) {
     Lane &lane = lanes[i];
     lane.exited = false;

@@ -41,6 +41,9 @@ public:
   int32_t sreg(int32_t which) const;
   void checkGlobal(const void *address, uint32_t bytes, int32_t site,
                    const char *what);
+  void readGlobal(const void *address, uint32_t bytes, int32_t site,
+                  const char *what = "load");
+  void writeGlobal(const void *address, uint32_t bytes, int32_t site);
   uint32_t checkShared(const void *address, uint32_t bytes, int32_t site,
                        const char *what);
   void readShared(const void *address, uint32_t bytes, int32_t site);
@@ -158,6 +161,7 @@ private:
   void report(const char *kind, uint32_t lane, int32_t site,
               std::string detail);
   void reportHazard(int32_t site, const char *what);
+  void reportGlobalRace(int32_t site, const char *what);
   void reportGlobal(const void *address, uint32_t bytes, int32_t site,
                     const char *what);
   void reportStall();
@@ -190,7 +194,8 @@ private:
   std::array<Barrier, 16> barriers;
   std::vector<Mbarrier> mbarriers;
   Clocks clocks;
-  SharedShadow shadow{clocks};
+  Shadow shadow{clocks, /*isKept=*/false}; ///< Of shared memory.
+  GlobalShadow globalShadow{clocks};
   FiberSet fibers;
   std::minstd_rand random;
 };

@@ -40,8 +40,8 @@ struct GridLaunch {
 ///  - a global access outside every allocation of `memory`, or misaligned;
 ///  - a shared access beyond `sharedBytes`, or misaligned;
 ///  - a read of shared memory that nothing wrote since the block began;
-///  - a race: two lanes touch the same bytes of shared memory, one of them
-///    writes, and nothing orders the two accesses;
+///  - a race: two lanes of a block touch the same bytes of shared or global
+///    memory, one of them writes, and nothing orders the two accesses;
 ///  - shared memory used while an asynchronous copy into it is in flight, and a
 ///    bulk copy that outlives its block;
 ///  - a barrier that not all lanes reach, a wait that never ends;
@@ -52,8 +52,11 @@ struct GridLaunch {
 /// promises for all but the warp barrier) and from mbarriers (a waiter is
 /// ordered after the arrivals and bulk copies of the phases it saw complete).
 ///
-/// Global memory is not checked for races; neither are proxy fences. After a
-/// fault the memory holds what ran before it, and the next run starts afresh.
+/// Blocks are not checked for races with each other, since what requests of one
+/// slot write is undefined but no fault. Global atomics race with nothing and
+/// order nothing; a read by an asynchronous copy counts when it is issued.
+/// Proxy fences are not checked. After a fault the memory holds what ran before
+/// it, and the next run starts afresh.
 ///
 /// Any thread may call this; runs of one process take turns, since shared
 /// memory is one buffer. `entry` is abandoned where it stands at a fault, so

@@ -78,6 +78,25 @@ void Block::checkGlobal(const void *address, uint32_t bytes, int32_t site,
                      bytes, begin, begin - hit->base, hit->name));
 }
 
+void Block::readGlobal(const void *address, uint32_t bytes, int32_t site,
+                       const char *what) {
+  checkGlobal(address, bytes, site, what);
+  uint64_t begin = reinterpret_cast<uint64_t>(address);
+  if (!globalShadow.read(current, begin, bytes, site)) [[unlikely]] {
+    reportGlobalRace(site, what);
+    abandon();
+  }
+}
+
+void Block::writeGlobal(const void *address, uint32_t bytes, int32_t site) {
+  checkGlobal(address, bytes, site, "store");
+  uint64_t begin = reinterpret_cast<uint64_t>(address);
+  if (!globalShadow.write(current, begin, bytes, site)) [[unlikely]] {
+    reportGlobalRace(site, "store");
+    abandon();
+  }
+}
+
 uint32_t Block::checkShared(const void *address, uint32_t bytes, int32_t site,
                             const char *what) {
   uint64_t offset = reinterpret_cast<uint64_t>(address) -
@@ -118,8 +137,10 @@ void replayjit_emu_load(void *dst, const void *src, int32_t bytes,
                         int32_t space, int32_t site) {
   if (space == Shared)
     Block::running->readShared(src, bytes, site);
+  else if (space == Global)
+    Block::running->readGlobal(src, bytes, site);
   else
-    Block::running->checkGlobal(src, bytes, site, "load");
+    Block::running->checkGlobal(src, bytes, site, "atomic");
   copySmall(dst, src, bytes);
 }
 
@@ -127,8 +148,10 @@ void replayjit_emu_store(void *dst, const void *src, int32_t bytes,
                          int32_t space, int32_t site) {
   if (space == Shared)
     Block::running->writeShared(dst, bytes, site);
+  else if (space == Global)
+    Block::running->writeGlobal(dst, bytes, site);
   else
-    Block::running->checkGlobal(dst, bytes, site, "store");
+    Block::running->checkGlobal(dst, bytes, site, "atomic");
   copySmall(dst, src, bytes);
 }
 

@@ -1,4 +1,4 @@
-//===- Hazards.cpp - Checks of shared-memory accesses ---------------------===//
+//===- Hazards.cpp - Checks of accesses by who came before ----------------===//
 
 #include "compiler/Host/Hazards.h"
 
@@ -12,23 +12,26 @@ static uint16_t packSite(int32_t site) {
 }
 static int32_t unpackSite(uint16_t site) { return int32_t(site) - 1; }
 
-void SharedShadow::beginBlock(uint32_t bytes, bool forget) {
+void Shadow::beginBlock(uint32_t bytes, bool forget) {
   found = {};
   for (uint32_t granule : splitGranules)
     granules[granule] = {};
   splitGranules.clear();
   if (forget)
     granules.clear();
-  granules.resize(std::max<size_t>(granules.size(), (bytes + 15) / 16));
+  grow(bytes);
   parts.clear();
-  parts.reserve(1 + granules.size() * (4 + 16));
   parts.emplace_back();
   reads.clear();
   reads.emplace_back();
   freeReads = 0;
 }
 
-void SharedShadow::split(Cell &cell) {
+void Shadow::grow(uint32_t bytes) {
+  granules.resize(std::max<size_t>(granules.size(), (bytes + 15) / 16));
+}
+
+uint32_t Shadow::split(Cell cell) {
   uint32_t first = parts.size();
   for (int quarter = 0; quarter < 4; ++quarter) {
     Cell part = cell;
@@ -43,13 +46,13 @@ void SharedShadow::split(Cell &cell) {
     }
     parts.push_back(part);
   }
-  cell.split = first;
+  return first;
 }
 
 // Calls visitCell on the cells of the range, as large as they can be; stops at
 // the first that is wrong and notes its offset.
 template <typename Visit>
-bool SharedShadow::visit(uint32_t offset, uint32_t bytes, Visit visitCell) {
+bool Shadow::visit(uint32_t offset, uint32_t bytes, Visit visitCell) {
   uint32_t end = offset + bytes;
   auto check = [&](Cell &cell, uint32_t next) {
     if (!visitCell(cell)) [[unlikely]] {
@@ -69,22 +72,23 @@ bool SharedShadow::visit(uint32_t offset, uint32_t bytes, Visit visitCell) {
           return false;
         continue;
       }
-      split(granule);
+      granule.split = split(granule);
       splitGranules.push_back(index);
     }
     while (offset < stop) {
-      Cell &word = parts[granule.split + offset % 16 / 4];
+      uint32_t word = granule.split + offset % 16 / 4;
       uint32_t next = std::min(stop, (offset | 3) + 1);
-      if (!word.split) {
+      if (!parts[word].split) {
         if (next - offset == 4) {
-          if (!check(word, next))
+          if (!check(parts[word], next))
             return false;
           continue;
         }
-        split(word);
+        uint32_t first = split(parts[word]); // which moves them
+        parts[word].split = first;
       }
       while (offset < next)
-        if (!check(parts[word.split + offset % 4], offset + 1))
+        if (!check(parts[parts[word].split + offset % 4], offset + 1))
           return false;
     }
   }
@@ -92,11 +96,11 @@ bool SharedShadow::visit(uint32_t offset, uint32_t bytes, Visit visitCell) {
 }
 
 // Whether the last write of the cell is ordered before `lane`.
-bool SharedShadow::checkWriter(const Cell &cell, uint32_t lane, bool isRead) {
+bool Shadow::checkWriter(const Cell &cell, uint32_t lane, bool isRead) {
   uint32_t stamp = cell.writeStamp;
   bool async = stamp >= Clocks::firstAsyncStamp;
   if (stamp < (async ? clocks.asyncBase() : clocks.base())) {
-    if (!isRead)
+    if (!isRead || isKept)
       return true;
     found.kind = Hazard::Kind::Unwritten;
     return false;
@@ -117,7 +121,7 @@ bool SharedShadow::checkWriter(const Cell &cell, uint32_t lane, bool isRead) {
   return false;
 }
 
-uint32_t SharedShadow::unordered(uint32_t lane, const Reads &entry) const {
+uint32_t Shadow::unordered(uint32_t lane, const Reads &entry) const {
   if (entry.stamp < clocks.lane(lane).blockKnown)
     return none;
   for (uint32_t mask = entry.mask; mask; mask &= mask - 1) {
@@ -129,7 +133,7 @@ uint32_t SharedShadow::unordered(uint32_t lane, const Reads &entry) const {
 }
 
 // Whether all reads since the last write are ordered before `lane`.
-bool SharedShadow::checkReaders(const Cell &cell, uint32_t lane) {
+bool Shadow::checkReaders(const Cell &cell, uint32_t lane) {
   for (Reads entry = firstReads(cell);; entry = reads[entry.next]) {
     uint32_t reader = unordered(lane, entry);
     if (reader != none) {
@@ -142,7 +146,7 @@ bool SharedShadow::checkReaders(const Cell &cell, uint32_t lane) {
   }
 }
 
-uint32_t SharedShadow::newNode(const Reads &entry) {
+uint32_t Shadow::newNode(const Reads &entry) {
   uint32_t node = freeReads;
   if (!node) {
     reads.push_back(entry);
@@ -153,7 +157,7 @@ uint32_t SharedShadow::newNode(const Reads &entry) {
   return node;
 }
 
-void SharedShadow::dropReaders(Cell &cell) {
+void Shadow::dropReaders(Cell &cell) {
   for (uint32_t node = cell.moreReads; node;) {
     uint32_t next = reads[node].next;
     reads[node].next = freeReads;
@@ -165,7 +169,7 @@ void SharedShadow::dropReaders(Cell &cell) {
 
 // Notes that `lane` reads. Reads ordered before it are dropped: a write that
 // races with one of them races with this one as well, or comes after both.
-void SharedShadow::addReader(Cell &cell, uint32_t lane, int32_t site) {
+void Shadow::addReader(Cell &cell, uint32_t lane, int32_t site) {
   uint32_t stamp = clocks.lane(lane).now;
   uint16_t warp = lane / 32;
   uint32_t bit = 1u << lane % 32;
@@ -197,16 +201,18 @@ void SharedShadow::addReader(Cell &cell, uint32_t lane, int32_t site) {
   cell.readSite = packSite(site);
 }
 
-bool SharedShadow::read(uint32_t lane, uint32_t offset, uint32_t bytes,
-                        int32_t site) {
+bool Shadow::read(uint32_t lane, uint32_t offset, uint32_t bytes,
+                  int32_t site) {
   const Clocks::Lane &clock = clocks.lane(lane);
-  uint32_t base = clocks.base();
+  // What is older than the base counts as later than all that is known, unless
+  // it may be read as it is.
+  uint32_t base = isKept ? 0 : clocks.base();
   uint32_t known = clock.blockKnown - base;
   uint32_t now = clock.now;
   uint32_t warp = lane / 32;
   uint32_t bit = 1u << lane % 32;
   return visit(offset, bytes, [&](Cell &cell) {
-    // Written in this block and before the last barrier: the common case.
+    // Ordered by the last barrier: the common case.
     if (cell.writeStamp - base >= known && !checkWriter(cell, lane, true))
       return false;
     if (cell.readStamp == now && cell.readWarp == warp)
@@ -217,8 +223,8 @@ bool SharedShadow::read(uint32_t lane, uint32_t offset, uint32_t bytes,
   });
 }
 
-bool SharedShadow::access(uint32_t lane, uint32_t offset, uint32_t bytes,
-                          int32_t site, uint16_t newWriter, uint32_t newStamp) {
+bool Shadow::access(uint32_t lane, uint32_t offset, uint32_t bytes,
+                    int32_t site, uint16_t newWriter, uint32_t newStamp) {
   uint32_t base = clocks.base();
   uint32_t known = clocks.lane(lane).blockKnown;
   return visit(offset, bytes, [&](Cell &cell) {
@@ -238,17 +244,17 @@ bool SharedShadow::access(uint32_t lane, uint32_t offset, uint32_t bytes,
   });
 }
 
-bool SharedShadow::write(uint32_t lane, uint32_t offset, uint32_t bytes,
-                         int32_t site) {
+bool Shadow::write(uint32_t lane, uint32_t offset, uint32_t bytes,
+                   int32_t site) {
   return access(lane, offset, bytes, site, lane, clocks.lane(lane).now);
 }
 
-bool SharedShadow::beginCopy(uint32_t lane, uint32_t offset, uint32_t bytes,
-                             int32_t site) {
+bool Shadow::beginCopy(uint32_t lane, uint32_t offset, uint32_t bytes,
+                       int32_t site) {
   return access(lane, offset, bytes, site, inFlight, clocks.asyncBase());
 }
 
-void SharedShadow::endCopy(uint32_t lane, uint32_t offset, uint32_t bytes) {
+void Shadow::endCopy(uint32_t lane, uint32_t offset, uint32_t bytes) {
   visit(offset, bytes, [&](Cell &cell) {
     cell.writer = lane;
     cell.writeStamp = clocks.lane(lane).now;
@@ -256,12 +262,64 @@ void SharedShadow::endCopy(uint32_t lane, uint32_t offset, uint32_t bytes) {
   });
 }
 
-void SharedShadow::endBulkCopy(uint32_t slot, uint32_t stamp, uint32_t offset,
-                               uint32_t bytes) {
+void Shadow::endBulkCopy(uint32_t slot, uint32_t stamp, uint32_t offset,
+                         uint32_t bytes) {
   visit(offset, bytes, [&](Cell &cell) {
     cell.writer = firstSlot + slot;
     cell.writeStamp = stamp;
     return true;
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Global memory
+//===----------------------------------------------------------------------===//
+
+void GlobalShadow::beginBlock(bool forget) {
+  shadow.beginBlock(0, forget);
+  pages.clear();
+  recent.fill({});
+}
+
+uint32_t GlobalShadow::offsetOf(uint64_t page) {
+  Page &known = recent[page % recent.size()];
+  if (known.number == page)
+    return known.offset;
+  auto [found, isNew] = pages.try_emplace(page, pages.size() * pageBytes);
+  if (isNew)
+    shadow.grow(pages.size() * pageBytes);
+  known = {page, found->second};
+  return found->second;
+}
+
+// Calls access(offset, bytes) for the part of the range in each page.
+template <typename Access>
+bool GlobalShadow::visit(uint64_t address, uint32_t bytes, Access access) {
+  while (bytes > 0) {
+    uint32_t inPage = address % pageBytes;
+    uint32_t part = std::min(bytes, pageBytes - inPage);
+    uint32_t offset = offsetOf(address / pageBytes) + inPage;
+    if (!access(offset, part)) [[unlikely]] {
+      wrongAddress = address + (shadow.hazard().offset - offset);
+      return false;
+    }
+    address += part;
+    bytes -= part;
+  }
+  return true;
+}
+
+bool GlobalShadow::read(uint32_t lane, uint64_t address, uint32_t bytes,
+                        int32_t site) {
+  return visit(address, bytes, [&](uint32_t offset, uint32_t part) {
+    return shadow.read(lane, offset, part, site);
+  });
+}
+
+bool GlobalShadow::write(uint32_t lane, uint64_t address, uint32_t bytes,
+                         int32_t site) {
+  return visit(address, bytes, [&](uint32_t offset, uint32_t part) {
+    return shadow.write(lane, offset, part, site);
   });
 }
 

@@ -1,9 +1,10 @@
-//===- Hazards.h - Who touched which byte of shared memory ------*- C++ -*-===//
+//===- Hazards.h - Who touched which byte of memory -------------*- C++ -*-===//
 //
-// A shadow of shared memory: for each 16 bytes the last write and the reads
-// since then that could still race with the next write. Where an access covers
-// only part of them, they are split into words for the rest of the block, and
-// these into bytes.
+// A shadow of memory: for each 16 bytes the last write and the reads since then
+// that could still race with the next write. Where an access covers only part
+// of them, they are split into words for the rest of the block, and these into
+// bytes. Shared memory has one from end to end; of global memory a block's own
+// is made of the pages that it touches.
 //
 //===----------------------------------------------------------------------===//
 #ifndef REPLAYJIT_COMPILER_HOST_HAZARDS_H
@@ -11,16 +12,18 @@
 
 #include "compiler/Host/Clocks.h"
 
+#include <array>
 #include <cstdint>
+#include <unordered_map>
 #include <vector>
 
 namespace replayjit::host {
 
-/// Why an access to shared memory is wrong, and the other side of it.
+/// Why an access is wrong, and the other side of it.
 struct Hazard {
   enum class Kind {
     None,
-    Unwritten, ///< Nothing wrote it since the block began.
+    Unwritten, ///< Shared memory that nothing wrote since the block began.
     InFlight,  ///< An asynchronous copy into it has not completed.
     Race,      ///< With the access that `other` describes.
   };
@@ -32,12 +35,17 @@ struct Hazard {
   int32_t otherSite = -1;
 };
 
-/// Checks and records accesses. Ranges lie within `bytes` of shared memory.
-class SharedShadow {
+/// Checks and records accesses. Ranges lie within the shadow's `bytes`.
+class Shadow {
 public:
-  explicit SharedShadow(const Clocks &clocks) : clocks(clocks) {}
+  /// `isKept`: the memory held something before, so that a block may read what
+  /// it did not write.
+  Shadow(const Clocks &clocks, bool isKept) : clocks(clocks), isKept(isKept) {}
 
+  /// Every access of earlier blocks is over. `forget`: see Clocks::beginBlock.
   void beginBlock(uint32_t bytes, bool forget);
+  /// Makes it larger within a block.
+  void grow(uint32_t bytes);
 
   /// Each returns true if the access is right; else `hazard` says why not and
   /// nothing more may be asked of this block.
@@ -90,15 +98,51 @@ private:
     return {cell.readStamp, cell.readMask, cell.moreReads, cell.readWarp,
             cell.readSite};
   }
-  void split(Cell &cell);
+  /// Where the quarters of `cell` are from now on.
+  uint32_t split(Cell cell);
 
   const Clocks &clocks;
+  const bool isKept;
   Hazard found;
   std::vector<Cell> granules; ///< One per 16 bytes.
-  std::vector<Cell> parts;    ///< Never reallocated in a block; 0 is unused.
+  std::vector<Cell> parts;    ///< Four by four; entry 0 is unused.
   std::vector<uint32_t> splitGranules;
   std::vector<Reads> reads; ///< Nodes of chains; entry 0 is unused.
   uint32_t freeReads = 0;
+};
+
+/// Checks and records the accesses of one block to global memory.
+class GlobalShadow {
+public:
+  explicit GlobalShadow(const Clocks &clocks)
+      : shadow(clocks, /*isKept=*/true) {}
+
+  void beginBlock(bool forget);
+
+  /// As those of Shadow.
+  bool read(uint32_t lane, uint64_t address, uint32_t bytes, int32_t site);
+  bool write(uint32_t lane, uint64_t address, uint32_t bytes, int32_t site);
+
+  /// Its offset means nothing here.
+  const Hazard &hazard() const { return shadow.hazard(); }
+  /// The first wrong byte.
+  uint64_t hazardAddress() const { return wrongAddress; }
+
+private:
+  static constexpr uint32_t pageBytes = 4096;
+  struct Page {
+    uint64_t number = UINT64_MAX;
+    uint32_t offset = 0; ///< In the shadow.
+  };
+
+  template <typename Access>
+  bool visit(uint64_t address, uint32_t bytes, Access access);
+  uint32_t offsetOf(uint64_t page);
+
+  Shadow shadow;
+  std::unordered_map<uint64_t, uint32_t> pages; ///< Number to offset.
+  std::array<Page, 64> recent; ///< Some of them, by the number's last bits.
+  uint64_t wrongAddress = 0;
 };
 
 } // namespace replayjit::host

@@ -184,9 +184,9 @@ private:
                    call("replayjit_emu_sreg", b.getI32Type(), {i32(number)}));
   }
 
-  Value space(Value address) {
+  Value space(Value address, host::Space global = host::Global) {
     auto type = cast<LLVM::LLVMPointerType>(address.getType());
-    return i32(type.getAddressSpace() == 3 ? host::Shared : host::Global);
+    return i32(type.getAddressSpace() == 3 ? host::Shared : global);
   }
 
   /// Emits `body` under the predicate, if there is one.
@@ -203,8 +203,9 @@ private:
   LogicalResult lowerAtomic(LLVM::AtomicRMWOp op) {
     Value address = generic(op.getPtr());
     Value bytes = i32(op.getVal().getType().getIntOrFloatBitWidth() / 8);
+    Value where = space(op.getPtr(), host::GlobalAtomic);
     call("replayjit_emu_load", {},
-         {scratch, address, bytes, space(op.getPtr()), site("atomic")});
+         {scratch, address, bytes, where, site("atomic")});
     Value before = LLVM::LoadOp::create(b, op.getVal().getType(), scratch);
     Value after = op.getVal();
     if (op.getBinOp() == LLVM::AtomicBinOp::add)
@@ -213,7 +214,7 @@ private:
       return op.emitError("only atomic add and xchg have an emulation");
     LLVM::StoreOp::create(b, after, scratch);
     call("replayjit_emu_store", {},
-         {address, scratch, bytes, space(op.getPtr()), site("atomic")});
+         {address, scratch, bytes, where, site("atomic")});
     return replace(op, before);
   }
 

@@ -53,6 +53,13 @@ void Block::abandon() {
   std::abort(); // The scheduler resumes nobody after a fault.
 }
 
+static std::string raceText(const char *what, const std::string &where,
+                            const std::string &other, const Hazard &hazard) {
+  return fmt::format("the {} touches {}, which {} {}, with nothing that orders "
+                     "the two",
+                     what, where, other, hazard.otherWrote ? "wrote" : "read");
+}
+
 void Block::reportHazard(int32_t site, const char *what) {
   const Hazard &hazard = shadow.hazard();
   std::string where = fmt::format("byte {} of shared memory", hazard.offset);
@@ -77,12 +84,23 @@ void Block::reportHazard(int32_t site, const char *what) {
     break;
   case Hazard::Kind::Race:
     report("shared-memory race", current, site,
-           fmt::format("the {} touches {}, which {} {}, with nothing that "
-                       "orders the two",
-                       what, where, other,
-                       hazard.otherWrote ? "wrote" : "read"));
+           raceText(what, where, other, hazard));
     break;
   }
+}
+
+// Of an access inside an allocation.
+void Block::reportGlobalRace(int32_t site, const char *what) {
+  const Hazard &hazard = globalShadow.hazard();
+  uint64_t address = globalShadow.hazardAddress();
+  const MemoryMap::Allocation *hit = memory->find(address, 1);
+  report(
+      "global-memory race", current, site,
+      raceText(what,
+               fmt::format("byte {} of '{}'", address - hit->base, hit->name),
+               fmt::format("lane {} at {}", hazard.otherLane,
+                           siteText(hazard.otherSite)),
+               hazard));
 }
 
 void Block::reportGlobal(const void *address, uint32_t bytes, int32_t site,

@@ -122,11 +122,12 @@ llvm.func @staged(%p: !llvm.ptr<1>, %s: !llvm.ptr<3>, %b: !llvm.ptr<3>, %n: i32)
 // CHECK: %[[SCRATCH:.*]] = llvm.alloca
 // CHECK: %[[AT:.*]] = llvm.addrspacecast %[[P]] : !llvm.ptr<1> to !llvm.ptr
 // CHECK: %[[FOUR:.*]] = llvm.mlir.constant(4 : i32)
-// CHECK: llvm.call @replayjit_emu_load(%[[SCRATCH]], %[[AT]], %[[FOUR]],
+// CHECK: %[[ATOMIC:.*]] = llvm.mlir.constant(2 : i32)
+// CHECK: llvm.call @replayjit_emu_load(%[[SCRATCH]], %[[AT]], %[[FOUR]], %[[ATOMIC]],
 // CHECK: %[[BEFORE:.*]] = llvm.load %[[SCRATCH]] : !llvm.ptr -> i32
 // CHECK: %[[AFTER:.*]] = llvm.add %[[BEFORE]], %[[X]]
 // CHECK: llvm.store %[[AFTER]], %[[SCRATCH]]
-// CHECK: llvm.call @replayjit_emu_store(%[[AT]], %[[SCRATCH]], %[[FOUR]],
+// CHECK: llvm.call @replayjit_emu_store(%[[AT]], %[[SCRATCH]], %[[FOUR]], %[[ATOMIC]],
 // CHECK-NOT: llvm.atomicrmw
 // The value from before is what others use.
 // CHECK: llvm.icmp "eq" %[[BEFORE]], %[[X]]

@@ -186,6 +186,91 @@ TEST_CASE("bytes of one word are told apart", "[emulator]") {
   CHECK_THAT(fault(TestGrid(), overlaps), Contains("byte 3 of shared memory"));
 }
 
+static const char *const globalRaces = "global-memory race in block 0";
+
+TEST_CASE("races in global memory are named in every order", "[emulator]") {
+  static int32_t x[64];
+  TestGrid grid;
+  grid.threads = 64;
+  grid.memory.add("x", x, sizeof x);
+  auto readAfterWrite = [](const void *) {
+    store(x + tid(), 1, Global);
+    load(x + (tid() ^ 32), Global);
+  };
+  auto writeAfterRead = [](const void *) {
+    load(x + (tid() ^ 1), Global);
+    store(x + tid(), 2, Global);
+  };
+  auto writeAfterWrite = [](const void *) { store(x + tid() / 2, 1, Global); };
+  for (LaneOrder order : everyOrder()) {
+    grid.order = order;
+    for (HostProgram::Entry entry : {HostProgram::Entry(readAfterWrite),
+                                     HostProgram::Entry(writeAfterRead),
+                                     HostProgram::Entry(writeAfterWrite)})
+      CHECK_THAT(fault(grid, entry), Contains(globalRaces));
+  }
+}
+
+TEST_CASE("a race in global memory names both sides", "[emulator]") {
+  alignas(16) static int32_t x[2048]; // more than a page
+  TestGrid grid;
+  grid.memory.add("x", x, sizeof x);
+  auto wrote = [](const void *) {
+    store(x + 1500 + tid(), 1, Global);
+    if (tid() == 5)
+      load(reinterpret_cast<int16_t *>(x + 1502) + 1, Global);
+  };
+  CHECK_THAT(fault(grid, wrote),
+             Contains("global-memory race in block 0, lane 5, at 'load of x': "
+                      "the load touches byte 6010 of 'x', which lane 2 at "
+                      "'store of x' wrote, with nothing that orders the two"));
+  auto read = [](const void *) {
+    for (int i = tid() * 64; i < (tid() + 1) * 64; ++i)
+      load(x + i, Global);
+    if (tid() == 31)
+      store(x + 1024, 2, Global, StoreY);
+  };
+  CHECK_THAT(fault(grid, read),
+             Contains("lane 31, at 'store of y': the store touches byte 4096 "
+                      "of 'x', which lane 16 at 'load of x' read"));
+  // What an asynchronous copy reads counts as well.
+  auto copied = [](const void *) {
+    if (tid() == 0)
+      replayjit_emu_async_copy(shared<float>(), x + 4, 16, LoadY);
+    if (tid() == 7)
+      store(x + 5, 2, Global, StoreY);
+  };
+  CHECK_THAT(fault(grid, copied),
+             Contains("lane 7, at 'store of y': the store touches byte 20 of "
+                      "'x', which lane 0 at 'load of y' read"));
+}
+
+TEST_CASE("ordered accesses to global memory are no race", "[emulator]") {
+  static int32_t x[64];
+  TestGrid grid;
+  grid.threads = 64;
+  grid.blocks = 3; // which all write the same bytes
+  grid.memory.add("x", x, sizeof x);
+  auto entry = [](const void *) {
+    load(x + 63 - tid(), Global);
+    barrier();
+    store(x + tid(), 1, Global);
+    load(x + tid(), Global); // its own
+    replayjit_emu_warp_barrier(-1, Sync);
+    store(x + (tid() ^ 1), 2, Global);
+    barrier();
+    store(reinterpret_cast<int8_t *>(x) + tid(), int8_t(3), Global);
+    // Atomics of all lanes on one word.
+    load(x + 40, GlobalAtomic);
+    store(x + 40, 4, GlobalAtomic);
+    replayjit_emu_prefetch(x, 16, Other);
+  };
+  for (LaneOrder order : everyOrder()) {
+    grid.order = order;
+    CHECK(grid.run(entry).message == "");
+  }
+}
+
 TEST_CASE("barriers that not all lanes reach are named", "[emulator]") {
   TestGrid grid;
   grid.threads = 64;
