@@ -7,13 +7,54 @@
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
+#include <span>
 #include <string_view>
 
 namespace replayjit {
 
-/// For both readouts.
-static constexpr Variation variations[] = {
+/// For GDN with both readouts, and for KDA.
+static constexpr Variation commonVariations[] = {
     {"base", [](P &) {}},
+    {"l5-r3", [](P &p) { setSizes(p.spec, 2, 6, 32, 32, 5); }},
+    {"fp32", [](P &p) { setTypes(p.spec, F32, F32, F32, F32); }},
+    {"fp16", [](P &p) { setTypes(p.spec, F16, F16, F16, F16); }},
+    {"bf16-ring-fp32", [](P &p) { setTypes(p.spec, F32, F16, BF16, F32); }},
+    {"ring-bf16", [](P &p) { setTypes(p.spec, BF16, BF16, F32, BF16); }},
+    {"ring-fp16", [](P &p) { setTypes(p.spec, F32, BF16, F32, F16); }},
+    {"gate-fp32",
+     [](P &p) {
+       p.spec.gateType = F32;
+       p.spec.paramType = BF16;
+     }},
+    {"k64-v128", [](P &p) { setSizes(p.spec, 1, 2, 64, 128, 8); }},
+    {"k128-v64", [](P &p) { setSizes(p.spec, 1, 2, 128, 64, 8); }},
+    {"k96-v80", [](P &p) { setSizes(p.spec, 1, 2, 96, 80, 8); }},
+    {"padding-rows",
+     [](P &p) {
+       p.batch = 7;
+       p.rowSlots = {5, -1, 7, 2, -2147483647, 1, 3};
+       p.badCursors = {{5, 8}, {6, -1}};
+     }},
+    {"no-l2norm", [](P &p) { p.spec.qkL2Norm = false; }},
+    {"no-force-flush",
+     [](P &p) {
+       p.spec.hasForceFlush = false;
+       p.forcedFlushes = {};
+     }},
+    {"mixed-gates",
+     [](P &p) {
+       setTypes(p.spec, F32, F32, F32, F32);
+       p.mixedGates = true;
+     }},
+    {"long",
+     [](P &p) {
+       setSizes(p.spec, 1, 1, 32, 32, 4);
+       p.steps = 1000;
+     }},
+};
+
+/// For GDN alone, both readouts.
+static constexpr Variation variations[] = {
     // Ring depths, and value heads per key head.
     {"l1", [](P &p) { p.spec.ringDepth = 1; }},
     {"l1-fp32",
@@ -33,25 +74,11 @@ static constexpr Variation variations[] = {
      }},
     {"l4-r1", [](P &p) { setSizes(p.spec, 3, 3, 64, 64, 4); }},
     {"l16-r3", [](P &p) { setSizes(p.spec, 1, 3, 64, 64, 16); }},
-    {"l5-r3", [](P &p) { setSizes(p.spec, 2, 6, 32, 32, 5); }},
     // Types: activations, output, state, ring.
-    {"fp32", [](P &p) { setTypes(p.spec, F32, F32, F32, F32); }},
     {"out-fp32", [](P &p) { setTypes(p.spec, BF16, F32, F32, F32); }},
-    {"fp16", [](P &p) { setTypes(p.spec, F16, F16, F16, F16); }},
     {"fp16-ring-bf16", [](P &p) { setTypes(p.spec, F16, F32, F16, BF16); }},
     {"bf16", [](P &p) { setTypes(p.spec, BF16, BF16, BF16, BF16); }},
-    {"bf16-ring-fp32", [](P &p) { setTypes(p.spec, F32, F16, BF16, F32); }},
-    {"ring-bf16", [](P &p) { setTypes(p.spec, BF16, BF16, F32, BF16); }},
-    {"ring-fp16", [](P &p) { setTypes(p.spec, F32, BF16, F32, F16); }},
-    {"gate-fp32",
-     [](P &p) {
-       p.spec.gateType = F32;
-       p.spec.paramType = BF16;
-     }},
     // Shapes.
-    {"k64-v128", [](P &p) { setSizes(p.spec, 1, 2, 64, 128, 8); }},
-    {"k128-v64", [](P &p) { setSizes(p.spec, 1, 2, 128, 64, 8); }},
-    {"k96-v80", [](P &p) { setSizes(p.spec, 1, 2, 96, 80, 8); }},
     {"k96-v64-r3", [](P &p) { setSizes(p.spec, 1, 3, 96, 64, 4); }},
     {"k60-v100", [](P &p) { setSizes(p.spec, 1, 2, 60, 100, 8); }},
     {"k60-v60", [](P &p) { setSizes(p.spec, 2, 2, 60, 60, 8); }},
@@ -77,12 +104,6 @@ static constexpr Variation variations[] = {
        p.spec.nullSlot = NullSlot::NonPositive;
        p.rowSlots = {5, 0, 2, -3};
      }},
-    {"padding-rows",
-     [](P &p) {
-       p.batch = 7;
-       p.rowSlots = {5, -1, 7, 2, -2147483647, 1, 3};
-       p.badCursors = {{5, 8}, {6, -1}};
-     }},
     // Slots that an int32 would cut to a legal one, and the first too large.
     {"slots-past-end",
      [](P &p) {
@@ -98,35 +119,24 @@ static constexpr Variation variations[] = {
        p.badCursors = {{1, 8}, {2, -1}, {4, INT32_MAX}, {5, INT32_MIN}};
      }},
     // Optional parts.
-    {"no-l2norm", [](P &p) { p.spec.qkL2Norm = false; }},
-    {"no-force-flush",
-     [](P &p) {
-       p.spec.hasForceFlush = false;
-       p.forcedFlushes = {};
-     }},
-    {"mixed-gates",
-     [](P &p) {
-       setTypes(p.spec, F32, F32, F32, F32);
-       p.mixedGates = true;
-     }},
     // Errors must not grow from token to token.
-    {"long",
-     [](P &p) {
-       setSizes(p.spec, 1, 1, 32, 32, 4);
-       p.steps = 1000;
-     }},
 };
 
 static void withLargeHeads(P &p) { setSizes(p.spec, 1, 2, 128, 128, 8); }
 
 /// Tiles that the choice for a small batch does not make: blockV, blockK, warps
-/// and flush rows.
-static constexpr Variation outputOnlyTiles[] = {
+/// and flush rows. For GDN and KDA.
+static constexpr Variation commonTiles[] = {
     {"tiles-64-64-w4-f8", [](P &) {}, {64, 64, 4, 8}},
     {"tiles-16-32-w1-f1", [](P &) {}, {16, 32, 1, 1}},
     {"tiles-32-16-w2-f2", [](P &) {}, {32, 16, 2, 2}},
-    {"tiles-128-128-w4-f4", withLargeHeads, {128, 128, 4, 4}},
     {"tiles-64-128-w8-f4", withLargeHeads, {64, 128, 8, 4}},
+    {"tf32x3", [](P &) {}, {32, 64, 4, 4, Tf32x3}},
+};
+
+/// The same for GDN alone.
+static constexpr Variation outputOnlyTiles[] = {
+    {"tiles-128-128-w4-f4", withLargeHeads, {128, 128, 4, 4}},
     // Sizes at the ends, warps that share rows, blocks larger than a head.
     {"k1-v1-l2-r3", [](P &p) { setSizes(p.spec, 1, 3, 1, 1, 2); }},
     {"k9-v64-l3", [](P &p) { setSizes(p.spec, 1, 2, 9, 64, 3); }},
@@ -145,7 +155,6 @@ static constexpr Variation outputOnlyTiles[] = {
        setUnaligned(p);
      },
      {32, 32, 1, 4}},
-    {"tf32x3", [](P &) {}, {32, 64, 4, 4, Tf32x3}},
     {"tf32x3-f1", [](P &) {}, {16, 64, 2, 1, Tf32x3}},
     {"tf32x3-f8-bf16",
      [](P &p) { setTypes(p.spec, BF16, BF16, BF16, BF16); },
@@ -174,7 +183,6 @@ static constexpr Variation rebuildTiles[] = {
 
 /// On a problem of fewer heads and steps than those above: K times the gates.
 static constexpr Variation kdaVariations[] = {
-    {"base", [](P &) {}},
     {"bounded", [](P &p) { setBounded(p); }},
     // Ring depths, and value heads per key head.
     {"l1", [](P &p) { setSizes(p.spec, 1, 2, 64, 32, 1); }},
@@ -190,7 +198,6 @@ static constexpr Variation kdaVariations[] = {
        setSizes(p.spec, 1, 3, 64, 32, 4);
        setBounded(p);
      }},
-    {"l5-r3", [](P &p) { setSizes(p.spec, 2, 6, 32, 32, 5); }},
     {"l16-r2-bounded",
      [](P &p) {
        setSizes(p.spec, 1, 2, 64, 64, 16);
@@ -198,9 +205,6 @@ static constexpr Variation kdaVariations[] = {
      }},
     {"l16-r3", [](P &p) { setSizes(p.spec, 1, 3, 32, 64, 16); }},
     // Shapes.
-    {"k64-v128", [](P &p) { setSizes(p.spec, 1, 2, 64, 128, 8); }},
-    {"k128-v64", [](P &p) { setSizes(p.spec, 1, 2, 128, 64, 8); }},
-    {"k96-v80", [](P &p) { setSizes(p.spec, 1, 2, 96, 80, 8); }},
     {"k60-v100-bounded",
      [](P &p) {
        setSizes(p.spec, 1, 2, 60, 100, 8);
@@ -236,27 +240,12 @@ static constexpr Variation kdaVariations[] = {
        p.forcedFlushes = {{1, 2}};
      }},
     // Types: activations, output, state, ring.
-    {"fp32", [](P &p) { setTypes(p.spec, F32, F32, F32, F32); }},
-    {"fp16", [](P &p) { setTypes(p.spec, F16, F16, F16, F16); }},
     {"bf16-bounded",
      [](P &p) {
        setTypes(p.spec, BF16, BF16, BF16, BF16);
        setBounded(p);
      }},
-    {"ring-bf16", [](P &p) { setTypes(p.spec, BF16, BF16, F32, BF16); }},
-    {"ring-fp16", [](P &p) { setTypes(p.spec, F32, BF16, F32, F16); }},
-    {"bf16-ring-fp32", [](P &p) { setTypes(p.spec, F32, F16, BF16, F32); }},
-    {"gate-fp32",
-     [](P &p) {
-       p.spec.gateType = F32;
-       p.spec.paramType = BF16;
-     }},
     // Gates.
-    {"mixed-gates",
-     [](P &p) {
-       setTypes(p.spec, F32, F32, F32, F32);
-       p.mixedGates = true;
-     }},
     {"mixed-gates-l16-k60",
      [](P &p) {
        setTypes(p.spec, F32, F32, F32, F32);
@@ -289,29 +278,7 @@ static constexpr Variation kdaVariations[] = {
        p.indexStride = 3;
        p.rowSlots = {5, 0, 2, -3};
      }},
-    {"padding-rows",
-     [](P &p) {
-       p.batch = 7;
-       p.rowSlots = {5, -1, 7, 2, -2147483647, 1, 3};
-       p.badCursors = {{5, 8}, {6, -1}};
-     }},
-    {"no-l2norm", [](P &p) { p.spec.qkL2Norm = false; }},
-    {"no-force-flush",
-     [](P &p) {
-       p.spec.hasForceFlush = false;
-       p.forcedFlushes = {};
-     }},
-    {"long",
-     [](P &p) {
-       setSizes(p.spec, 1, 1, 32, 32, 4);
-       p.steps = 1000;
-     }},
     // Tiles: blockV, blockK, warps and flush rows.
-    {"tiles-64-64-w4-f8", [](P &) {}, {64, 64, 4, 8}},
-    {"tiles-16-32-w1-f1", [](P &) {}, {16, 32, 1, 1}},
-    {"tiles-32-16-w2-f2", [](P &) {}, {32, 16, 2, 2}},
-    {"tiles-64-128-w8-f4", withLargeHeads, {64, 128, 8, 4}},
-    {"tf32x3", [](P &) {}, {32, 64, 4, 4, Tf32x3}},
     {"tf32x3-k60-v100-bounded",
      [](P &p) {
        setTypes(p.spec, F32, F32, F32, F32);
@@ -383,36 +350,36 @@ void addCase(std::vector<DecodeCase> &cases, std::string name,
 }
 
 static void addEmulation(std::vector<DecodeCase> &cases, const Target &target) {
-  auto add = [&](Readout readout, const Variation &variation) {
-    addCase(cases, fmt::format("{}{}", prefixOf(readout), variation.name),
-            baseProblem(readout), variation, target);
+  auto add = [&](Readout readout, std::span<const Variation> list) {
+    for (const Variation &variation : list)
+      addCase(cases, fmt::format("{}{}", prefixOf(readout), variation.name),
+              baseProblem(readout), variation, target);
   };
-  for (Readout readout : {Readout::OutputOnly, Readout::Rebuild})
-    for (const Variation &variation : variations)
-      add(readout, variation);
-  for (const Variation &variation : outputOnlyTiles)
-    add(Readout::OutputOnly, variation);
-  for (const Variation &variation : rebuildTiles)
-    add(Readout::Rebuild, variation);
+  for (Readout readout : {Readout::OutputOnly, Readout::Rebuild}) {
+    add(readout, commonVariations);
+    add(readout, variations);
+  }
+  add(Readout::OutputOnly, commonTiles);
+  add(Readout::OutputOnly, outputOnlyTiles);
+  add(Readout::Rebuild, rebuildTiles);
 }
 
 static void addKda(std::vector<DecodeCase> &cases, const Target &target) {
-  auto add = [&](Readout readout, const Variation &variation) {
+  auto add = [&](Readout readout, std::span<const Variation> list) {
     DecodeProblem problem = baseProblem(readout);
     problem.steps = 24;
     problem.forcedFlushes = {{0, 2}, {3, 0}, {4, 0}, {17, 3}, {23, 0}};
     setSizes(problem.spec, 1, 2, 64, 64, 8);
     setKda(problem.spec);
-    addCase(cases,
-            fmt::format("kda-{}{}",
-                        readout == Readout::Rebuild ? "rebuild-" : "",
-                        variation.name),
-            problem, variation, target);
+    const char *prefix = readout == Readout::Rebuild ? "kda-rebuild-" : "kda-";
+    for (const Variation &variation : list)
+      addCase(cases, fmt::format("{}{}", prefix, variation.name), problem,
+              variation, target);
   };
-  for (const Variation &variation : kdaVariations)
-    add(Readout::OutputOnly, variation);
-  for (const Variation &variation : kdaRebuildVariations)
-    add(Readout::Rebuild, variation);
+  add(Readout::OutputOnly, commonVariations);
+  add(Readout::OutputOnly, kdaVariations);
+  add(Readout::OutputOnly, commonTiles);
+  add(Readout::Rebuild, kdaRebuildVariations);
 }
 
 /// The reference takes seconds a step where rows are many, but then each step
