@@ -14,79 +14,8 @@
 namespace replayjit {
 
 //===----------------------------------------------------------------------===//
-// The error word
-//===----------------------------------------------------------------------===//
-
-void ExpectedErrors::add(ErrorKind kind, int row, int layer, int64_t value) {
-  if (kind == ErrorKind::None)
-    return;
-  ++count;
-  if (!firstIsOver)
-    first.push_back({0, uint32_t(kind), row, layer, value});
-}
-
-std::string ExpectedErrors::check(const TensorMirror &mirror) {
-  ErrorWord held;
-  std::memcpy(&held, mirror.seen.data(), sizeof(held));
-  auto isHeld = [&](const ErrorWord &word) {
-    return word.kind == held.kind && word.row == held.row &&
-           word.layer == held.layer && word.value == held.value;
-  };
-  const bool none = first.empty() && isHeld(ErrorWord());
-  const auto recorded = std::find_if(first.begin(), first.end(), isHeld);
-  if (held.count == count && (none || recorded != first.end())) {
-    if (count > 0) {
-      first = {*recorded}; // which must not change any more
-      firstIsOver = true;
-    }
-    return "";
-  }
-  std::string expected = "an empty record";
-  if (!first.empty())
-    expected =
-        fmt::format("kind {} of row {}, layer {}, value {}{}", first[0].kind,
-                    first[0].row, first[0].layer, first[0].value,
-                    first.size() > 1 ? " or that of another row" : "");
-  return fmt::format("error_word has count {}, kind {}, row {}, layer {}, "
-                     "value {}; it should have count {} and {}",
-                     held.count, held.kind, held.row, held.layer, held.value,
-                     count, expected);
-}
-
-//===----------------------------------------------------------------------===//
 // A step
 //===----------------------------------------------------------------------===//
-
-Status DecodeSession::copyToDevice() {
-  for (TensorMirror *mirror : all()) {
-    if (!mirror->dirty || mirror->host.empty())
-      continue;
-    if (Status status = device.copyToDevice(mirror->device, mirror->host.data(),
-                                            mirror->host.size());
-        !status)
-      return status;
-    mirror->dirty = false;
-  }
-  return Status::ok();
-}
-
-Status DecodeSession::copyFromDevice() {
-  for (TensorMirror *mirror : all()) {
-    if (mirror->seen.empty())
-      continue;
-    if (Status status = device.copyFromDevice(
-            mirror->seen.data(), mirror->device, mirror->seen.size());
-        !status)
-      return status;
-  }
-  return Status::ok();
-}
-
-void DecodeSession::problemFound(bool &flag, std::string sentence) {
-  flag = false;
-  if (report.firstProblem.empty())
-    report.firstProblem = std::move(sentence);
-}
 
 /// Makes the first wrong value the first problem. Called once per row, so the
 /// order below matters only within one: causes come before what they cause.
@@ -106,10 +35,10 @@ static int quarterOf(int step, int steps) {
 
 void DecodeSession::compareState(int step, int64_t slot,
                                  const std::vector<double> &S) {
-  state.accept(slot, 0, state.inner());
-  checkpointSum.add(state, slot, 0, S, step);
+  pools.state.accept(slot, 0, pools.state.inner());
+  checkpointSum.add(pools.state, slot, 0, S, step);
   if (int quarter = quarterOf(step, problem.steps); quarter >= 0)
-    checkpointQuarters[quarter].add(state, slot, 0, S, step);
+    checkpointQuarters[quarter].add(pools.state, slot, 0, S, step);
 }
 
 void DecodeSession::compareLiveRow(int step, int index, Row &row) {
@@ -124,9 +53,9 @@ void DecodeSession::compareLiveRow(int step, int index, Row &row) {
   out.accept(index, 0, out.inner());
   for (int64_t e = 0; e < out.inner(); ++e)
     if (out.isOutputPoison(index, e)) {
-      problemFound(report.outputsAllWritten,
-                   fmt::format("{} was not written at step {}",
-                               out.place(index, e), step));
+      breakFlag(report, report.outputsAllWritten,
+                fmt::format("{} was not written at step {}",
+                            out.place(index, e), step));
       break;
     }
   outSum.add(out, index, 0, truth.out, step);
@@ -158,14 +87,14 @@ void DecodeSession::compareAppended(int step, Row &row,
   for (int i = 0; i < HV * G; ++i)
     row.sums[i] = token.g[i] + (hasSums && !startsRing ? row.sums[i] : 0);
   for (int64_t hv = 0; hv < HV; ++hv) {
-    dSum.add(dRing, slot, (hv * L + place) * V, std::span(d).subspan(hv * V, V),
-             step);
-    gSum.add(gRing, slot, (hv * L + place) * G,
+    dSum.add(pools.dRing, slot, (hv * L + place) * V,
+             std::span(d).subspan(hv * V, V), step);
+    gSum.add(pools.gRing, slot, (hv * L + place) * G,
              std::span<const double>(row.sums).subspan(hv * G, G), step);
   }
   // A predecayed k is compared as what it stands for, so that small and large
   // decays count alike.
-  const HostTensor view = kRing.view();
+  const HostTensor view = pools.kRing.view();
   for (int64_t h = 0; h < H; ++h)
     kSum.addValues(
         [&](int64_t i) {
@@ -177,16 +106,17 @@ void DecodeSession::compareAppended(int step, Row &row,
         std::span(token.k).subspan(h * K, K),
         [&](int64_t i) {
           return fmt::format("{} at step {}",
-                             kRing.place(slot, (h * L + place) * K + i), step);
+                             pools.kRing.place(slot, (h * L + place) * K + i),
+                             step);
         });
 }
 
 /// Whatever a row wrote that shares its slot.
 void DecodeSession::acceptSharedRow(int index, const Row &row) {
   out.accept(index, 0, out.inner());
-  state.accept(row.now.dstSlot, 0, state.inner());
+  pools.state.accept(row.now.dstSlot, 0, pools.state.inner());
   if (row.now.trackSlot >= 0)
-    state.accept(row.now.trackSlot, 0, state.inner());
+    pools.state.accept(row.now.trackSlot, 0, pools.state.inner());
   if (spec.family == Family::Replay)
     for (int place = 0; place < L; ++place)
       acceptRing(row.now.ringSlot, place);
@@ -196,22 +126,19 @@ void DecodeSession::checkPaddingRow(int step, int index) {
   out.accept(index, 0, out.inner());
   for (int64_t e = 0; e < out.inner(); ++e)
     if (out.view().get(index, e) != 0) {
-      problemFound(report.paddingRowsZero,
-                   fmt::format("{} of a padding row is {} instead of 0 at step "
-                               "{}",
-                               out.place(index, e), out.view().get(index, e),
-                               step));
+      breakFlag(report, report.paddingRowsZero,
+                fmt::format("{} of a padding row is {} instead of 0 at step "
+                            "{}",
+                            out.place(index, e), out.view().get(index, e),
+                            step));
       return;
     }
 }
 
 void DecodeSession::checkErrorWord(int step) {
-  if (!errorWord.present)
-    return;
   if (std::string wrong = errors.check(errorWord); !wrong.empty())
-    problemFound(report.errorWordRight,
-                 fmt::format("{}, after step {}", wrong, step));
-  errorWord.host = errorWord.seen;
+    breakFlag(report, report.errorWordRight,
+              fmt::format("{}, after step {}", wrong, step));
 }
 
 /// All that may change has been accepted: what still differs was not to be
@@ -223,23 +150,24 @@ void DecodeSession::checkIntact(int step) {
       liveSlots.insert(row.now.slot);
       liveRings.insert(row.now.ringSlot);
     }
-  for (TensorMirror *mirror : all()) {
+  for (TensorMirror *mirror : mirrors) {
     if (mirror->host == mirror->seen)
       continue;
     auto [row, index] = mirror->firstDifference();
-    bool isRing = mirror == &dRing || mirror == &kRing || mirror == &gRing;
+    bool isRing = std::ranges::count(pools.rings(), mirror) > 0;
     bool *flag = &report.inputsIntact;
     if (mirror->isPadding(row, index))
       flag = &report.unreadRowsUntouched;
     else if (isRing)
       flag = liveRings.contains(row) ? &report.unreadRowsUntouched
                                      : &report.unusedSlotsIntact;
-    else if (mirror == &state)
+    else if (mirror == &pools.state)
       flag = liveSlots.contains(row) ? &report.checkpointsIntact
                                      : &report.unusedSlotsIntact;
-    problemFound(*flag, fmt::format("{} was changed at step {}, where it must "
-                                    "not be written",
-                                    mirror->place(row, index), step));
+    breakFlag(report, *flag,
+              fmt::format("{} was changed at step {}, where it must "
+                          "not be written",
+                          mirror->place(row, index), step));
     mirror->host = mirror->seen; // go on with what the device holds
   }
 }
@@ -251,7 +179,7 @@ void DecodeSession::advance(Row &row) {
   if (!row.now.flushes)
     return;
   if (row.now.dstSlot != row.now.slot) {
-    state.poison(row.now.slot, 0, state.inner());
+    pools.state.poison(row.now.slot, 0, pools.state.inner());
     std::swap(row.slot, row.dstSlot);
     if (!spec.hasRingIndices)
       row.ringSlot = row.slot;
@@ -266,7 +194,7 @@ Status DecodeSession::runStep(int step, LoadedKernel &kernel,
                               const LaunchConfig &launch) {
   fillInputs(step);
   const DecodeArgs args = arguments(/*onDevice=*/true);
-  for (Status status : {validateArgs(spec, args), copyToDevice()})
+  for (Status status : {validateArgs(spec, args), mirrors.copyToDevice()})
     if (!status)
       return status;
   if (Status status =
@@ -274,7 +202,7 @@ Status DecodeSession::runStep(int step, LoadedKernel &kernel,
                         &args, sizeof(args));
       !status)
     return status;
-  for (Status status : {device.synchronize(), copyFromDevice()})
+  for (Status status : {device.synchronize(), mirrors.copyFromDevice()})
     if (!status)
       return status;
 
@@ -307,17 +235,17 @@ void DecodeSession::checkSteady() {
     const double early = sums[0].error(), late = sums[1].error();
     if (sums[0].count == 0 || late <= 2 * early + 1e-7)
       return;
-    problemFound(report.errorsSteady,
-                 fmt::format("the error of the {} grows from {:.2e} in the "
-                             "first quarter of the steps to {:.2e} in the last",
-                             what, early, late));
+    breakFlag(report, report.errorsSteady,
+              fmt::format("the error of the {} grows from {:.2e} in the "
+                          "first quarter of the steps to {:.2e} in the last",
+                          what, early, late));
   };
   compare("output", outQuarters);
   compare("state", checkpointQuarters);
 }
 
 CheckReport DecodeSession::finish() {
-  const ReplayTensors pools(spec, arguments(/*onDevice=*/false));
+  const ReplayTensors views(spec, arguments(/*onDevice=*/false));
   for (int i = 0; i < problem.batch; ++i) {
     const Row &row = rows[i];
     if (!row.now.isLive || row.isShared)
@@ -325,13 +253,14 @@ CheckReport DecodeSession::finish() {
     const std::vector<double> &S = recurrence.state(i);
     for (int hv = 0; hv < HV; ++hv) {
       std::vector<double> sum =
-          materialize(spec, pools, row.slot, row.ringSlot, hv, row.cursor);
+          materialize(spec, views, row.slot, row.ringSlot, hv, row.cursor);
       finalSum.addValues(
           [&](int64_t e) { return sum[e]; },
           std::span(S).subspan(size_t(hv) * V * K, size_t(V) * K),
           [&](int64_t e) {
-            return fmt::format("{} with its ring at the end",
-                               state.place(row.slot, int64_t(hv) * V * K + e));
+            return fmt::format(
+                "{} with its ring at the end",
+                pools.state.place(row.slot, int64_t(hv) * V * K + e));
           });
     }
   }

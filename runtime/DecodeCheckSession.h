@@ -9,49 +9,18 @@
 
 #include "runtime/DecodeCheck.h"
 #include "runtime/DecodeCheckInputs.h"
-#include "runtime/DecodeCheckTensor.h"
+#include "runtime/DecodeCheckMemory.h"
 
 #include <array>
 #include <vector>
 
 namespace replayjit {
 
-/// Where a mirror lies: `padding` elements after each row, and what the spec's
-/// alignment and `misaligned` make of that.
-struct MirrorLayout {
-  const DecodeSpec &spec;
-  Poison poison;
-  bool misaligned;
-
-  TensorMirror padded(const char *name, DataType type,
-                      std::vector<int64_t> dims, int64_t padding) const;
-  /// Nothing between two rows.
-  TensorMirror dense(const char *name, DataType type,
-                     std::vector<int64_t> dims) const;
-  /// An ErrorWord, to be filled with zeros.
-  TensorMirror errorWord(bool present) const;
-};
-
-/// What an ErrorWord must hold.
-class ExpectedErrors {
-public:
-  void add(ErrorKind kind, int row, int layer, int64_t value);
-  /// Compares after a launch, of which any bad row may have been the first.
-  /// Returns a sentence on what is wrong, or an empty one.
-  std::string check(const TensorMirror &mirror);
-
-private:
-  uint32_t count = 0;
-  std::vector<ErrorWord> first; ///< One of these is recorded.
-  bool firstIsOver = false;     ///< Later rows are not the first.
-};
-
 class DecodeSession {
 public:
   DecodeSession(Device &device, const DecodeProblem &problem);
-  ~DecodeSession();
 
-  Status allocate();
+  Status allocate() { return mirrors.allocate(); }
   void initialize();
   Status runStep(int step, LoadedKernel &kernel, const LaunchConfig &launch);
   CheckReport finish();
@@ -65,8 +34,6 @@ private:
     std::vector<double> sums; ///< P of the newest ring row, in fp64.
   };
 
-  std::array<TensorMirror *, 20> all();
-  std::array<TensorMirror *, 3> rings() { return {&dRing, &kRing, &gRing}; }
   DecodeArgs arguments(bool onDevice);
   void placeRows();
   void writeIndices(int step);
@@ -74,8 +41,6 @@ private:
   void poisonRing(int64_t ringSlot, int64_t place);
   void acceptRing(int64_t ringSlot, int64_t place);
 
-  Status copyToDevice();
-  Status copyFromDevice();
   void compareLiveRow(int step, int index, Row &row);
   void compareAppended(int step, Row &row, const DecodeToken &token,
                        const std::vector<double> &d);
@@ -87,7 +52,6 @@ private:
   void checkSteady();
   void advance(Row &row);
   void noteValues();
-  void problemFound(bool &flag, std::string sentence);
 
   Device &device;
   const DecodeProblem &problem;
@@ -97,9 +61,11 @@ private:
   RandomInputs random;
 
   TensorMirror q, k, v; ///< q alone holds all three unless hasSeparateQkv.
-  TensorMirror a, b, aLog, dtBias, out, state, dRing, kRing, gRing;
+  TensorMirror a, b, aLog, dtBias, out;
+  PoolMirrors pools;
   TensorMirror stateIndices, ringIndices, dstIndices, trackIndices;
   TensorMirror writePos, forceFlush, ringBase, errorWord;
+  MirrorSet mirrors;
   std::vector<Row> rows;
   DecodeRecurrence recurrence; ///< A row's state is that of its batch index.
   ErrorSum outSum, checkpointSum, finalSum, dSum, kSum, gSum;

@@ -7,52 +7,14 @@
 
 namespace replayjit {
 
-TensorMirror MirrorLayout::padded(const char *name, DataType type,
-                                  std::vector<int64_t> dims,
-                                  int64_t padding) const {
-  TensorMirror result;
-  result.name = name;
-  result.type = type;
-  result.dims = std::move(dims);
-  result.pitch = result.inner() + padding;
-  result.lead = misaligned ? 1 : 0;
-  result.poisoned = poison;
-  if (spec.alignment > 0) {
-    int64_t unit = spec.alignment / byteSize(type);
-    result.pitch = (result.pitch + unit - 1) / unit * unit;
-  }
-  return result;
-}
-
-TensorMirror MirrorLayout::dense(const char *name, DataType type,
-                                 std::vector<int64_t> dims) const {
-  TensorMirror result = padded(name, type, std::move(dims), 0);
-  result.pitch = result.inner();
-  return result;
-}
-
-TensorMirror MirrorLayout::errorWord(bool present) const {
-  TensorMirror result =
-      dense("error_word", DataType::I32, {1, sizeof(ErrorWord) / 4});
-  result.lead = 0;
-  result.present = present;
-  return result;
-}
-
-/// Rows of the pools, numbered from problem.firstSlot on.
-static TensorMirror numbered(TensorMirror mirror,
-                             const DecodeProblem &problem) {
-  mirror.firstRow = problem.firstSlot;
-  return mirror;
-}
-
 DecodeSession::DecodeSession(Device &device, const DecodeProblem &problem)
     : device(device), problem(problem), spec(problem.spec), H(spec.numKeyHeads),
       HV(spec.numValueHeads), K(spec.headDimK), V(spec.headDimV),
       L(spec.ringDepth), G(gateWidth(spec)),
       random(spec, problem.lowerBound, problem.mixedGates, problem.slowGates,
              problem.seed),
-      rows(problem.batch), recurrence(problem.spec, problem.batch) {
+      mirrors(device), rows(problem.batch),
+      recurrence(problem.spec, problem.batch) {
   const int B = problem.batch, slots = problem.slots;
   const int ringSlots = problem.ringSlotCount();
   const int rowPadding = problem.rowPadding, slotPadding = problem.slotPadding;
@@ -78,22 +40,12 @@ DecodeSession::DecodeSession(Device &device, const DecodeProblem &problem)
   aLog = layout.dense("A_log", spec.paramType, {HV});
   dtBias = layout.dense("dt_bias", spec.paramType, gates({HV}));
   out = layout.padded("out", spec.outType, {B, HV, V}, rowPadding);
-  auto pool = [&](const char *name, DataType type, std::vector<int64_t> dims) {
-    return numbered(layout.padded(name, type, std::move(dims), slotPadding),
-                    problem);
-  };
-  state = pool("state", spec.stateType, {slots, HV, V, K});
-  dRing = pool("d_ring", spec.ringType, {ringSlots, HV, L, V});
-  kRing = pool("k_ring", spec.ringType, {ringSlots, H, L, K});
-  gRing = pool("g_ring", DataType::F32, gates({ringSlots, HV, L}));
+  pools = layout.pools(slots, ringSlots, problem.firstSlot, slotPadding);
 
   const bool hasCursor = spec.family == Family::Replay;
   auto perRow = [&](const char *name, DataType type, int64_t stride,
                     bool present) {
-    TensorMirror result = layout.dense(name, type, {B});
-    result.pitch = stride;
-    result.present = present;
-    return result;
+    return layout.perRow(name, type, B, stride, present);
   };
   const int stride = problem.indexStride;
   stateIndices = perRow("state_indices", spec.indexType, stride, true);
@@ -107,11 +59,27 @@ DecodeSession::DecodeSession(Device &device, const DecodeProblem &problem)
   forceFlush =
       perRow("force_flush", DataType::I32, 1, hasCursor && spec.hasForceFlush);
   ringBase = perRow("ring_base", DataType::I32, 1, spec.isCircular);
-  for (TensorMirror *ring : rings())
-    ring->present = hasCursor;
   errorWord = layout.errorWord(problem.hasErrorWord);
-  for (TensorMirror *mirror : all())
-    mirror->create();
+  mirrors.create({&q,
+                  &k,
+                  &v,
+                  &a,
+                  &b,
+                  &aLog,
+                  &dtBias,
+                  &out,
+                  &pools.state,
+                  &pools.dRing,
+                  &pools.kRing,
+                  &pools.gRing,
+                  &stateIndices,
+                  &ringIndices,
+                  &dstIndices,
+                  &trackIndices,
+                  &writePos,
+                  &forceFlush,
+                  &ringBase,
+                  &errorWord});
   errorWord.fill(0);
 
   const Tolerances bounds = tolerancesFor(spec, problem.tuning);
@@ -124,38 +92,9 @@ DecodeSession::DecodeSession(Device &device, const DecodeProblem &problem)
   gSum = limited(bounds.gate);
 }
 
-DecodeSession::~DecodeSession() {
-  for (TensorMirror *mirror : all())
-    if (mirror->device)
-      (void)device.free(mirror->device); // nothing to be done about it
-}
-
-std::array<TensorMirror *, 20> DecodeSession::all() {
-  return {&q,
-          &k,
-          &v,
-          &a,
-          &b,
-          &aLog,
-          &dtBias,
-          &out,
-          &state,
-          &dRing,
-          &kRing,
-          &gRing,
-          &stateIndices,
-          &ringIndices,
-          &dstIndices,
-          &trackIndices,
-          &writePos,
-          &forceFlush,
-          &ringBase,
-          &errorWord};
-}
-
 DecodeArgs DecodeSession::arguments(bool onDevice) {
   auto address = [&](const TensorMirror &mirror) {
-    return onDevice ? mirror.deviceAddress() : mirror.hostAddress();
+    return mirror.address(onDevice);
   };
   DecodeArgs args;
   args.q = address(q);
@@ -166,10 +105,10 @@ DecodeArgs DecodeSession::arguments(bool onDevice) {
   args.aLog = address(aLog);
   args.dtBias = address(dtBias);
   args.out = address(out);
-  args.state = address(state);
-  args.dRing = address(dRing);
-  args.kRing = address(kRing);
-  args.gRing = address(gRing);
+  args.state = address(pools.state);
+  args.dRing = address(pools.dRing);
+  args.kRing = address(pools.kRing);
+  args.gRing = address(pools.gRing);
   args.stateIndices = address(stateIndices);
   args.ringIndices = address(ringIndices);
   args.dstIndices = address(dstIndices);
@@ -190,10 +129,10 @@ DecodeArgs DecodeSession::arguments(bool onDevice) {
   args.ringIndexStride = ringIndices.pitch;
   args.dstIndexStride = dstIndices.pitch;
   args.trackIndexStride = trackIndices.pitch;
-  args.statePitch = state.pitch;
-  args.dPitch = dRing.pitch;
-  args.kPitch = kRing.pitch;
-  args.gPitch = gRing.pitch;
+  args.statePitch = pools.state.pitch;
+  args.dPitch = pools.dRing.pitch;
+  args.kPitch = pools.kRing.pitch;
+  args.gPitch = pools.gRing.pitch;
   args.batch = problem.batch;
   args.slots = problem.firstSlot + problem.slots;
   if (spec.hasRingIndices)
@@ -203,19 +142,6 @@ DecodeArgs DecodeSession::arguments(bool onDevice) {
                                   : float(1 / std::sqrt(double(spec.headDimK)));
   args.lowerBound = problem.lowerBound;
   return args;
-}
-
-Status DecodeSession::allocate() {
-  for (TensorMirror *mirror : all()) {
-    if (!mirror->present)
-      continue;
-    Result<uint64_t> memory =
-        device.allocate(mirror->host.size(), mirror->name);
-    if (!memory)
-      return memory.status();
-    mirror->device = *memory;
-  }
-  return Status::ok();
 }
 
 /// Each row's slots and first cursor.
@@ -257,59 +183,48 @@ void DecodeSession::initialize() {
   }
   placeRows();
   writeIndices(/*step=*/-1);
-  const ReplayTensors pools(spec, args);
+  const ReplayTensors views(spec, args);
   for (int i = 0; i < problem.batch; ++i) {
     Row &row = rows[i];
     const DecodeRow start = readRow(spec, args, i);
     if (!start.isLive)
       continue;
-    random.fillState(pools.state, row.slot);
-    random.fillRing(pools, row.ringSlot, start.cursor);
+    random.fillState(views.state, row.slot);
+    random.fillRing(views, row.ringSlot, start.cursor);
     row.sums.resize(HV * G);
     std::vector<double> &truth = recurrence.state(i);
     for (int hv = 0; hv < HV; ++hv) {
       std::vector<double> S =
-          materialize(spec, pools, row.slot, row.ringSlot, hv, start.cursor);
+          materialize(spec, views, row.slot, row.ringSlot, hv, start.cursor);
       std::copy(S.begin(), S.end(), truth.begin() + int64_t(hv) * V * K);
       if (start.cursor.writePos == 0)
         continue;
       const int newest = ringRow(spec, start.cursor, start.cursor.writePos - 1);
       for (int c = 0; c < G; ++c)
         row.sums[hv * G + c] =
-            pools.gRing.get(row.ringSlot, (int64_t(hv) * L + newest) * G + c);
+            views.gRing.get(row.ringSlot, (int64_t(hv) * L + newest) * G + c);
     }
   }
 }
 
 /// Indices, cursors and flags of a step; step -1 has no flags and no tracks.
 void DecodeSession::writeIndices(int step) {
-  const DecodeTensors tensors(spec, arguments(/*onDevice=*/false));
-  auto set = [](const TensorMirror &mirror, const HostTensor &tensor, int row,
-                int64_t value) {
-    if (mirror.present)
-      tensor.set(row, 0, double(value));
-  };
   for (int i = 0; i < problem.batch; ++i) {
     const Row &row = rows[i];
-    set(stateIndices, tensors.stateIndices, i, row.slot);
-    set(ringIndices, tensors.ringIndices, i, row.ringSlot);
-    set(dstIndices, tensors.dstIndices, i, row.dstSlot);
-    set(trackIndices, tensors.trackIndices, i, i % 2 ? -1 : INT32_MIN);
-    set(writePos, tensors.writePos, i, row.cursor.writePos);
-    set(ringBase, tensors.ringBase, i, row.cursor.base);
-    set(forceFlush, tensors.forceFlush, i, 0);
+    stateIndices.set(i, row.slot);
+    ringIndices.set(i, row.ringSlot);
+    dstIndices.set(i, row.dstSlot);
+    trackIndices.set(i, i % 2 ? -1 : INT32_MIN);
+    writePos.set(i, row.cursor.writePos);
+    ringBase.set(i, row.cursor.base);
+    forceFlush.set(i, 0);
   }
   for (const DecodeProblem::ForcedFlush &forced : problem.forcedFlushes)
     if (forced.step == step) // any value but 0 means yes
-      set(forceFlush, tensors.forceFlush, forced.row, forced.row % 2 ? -1 : 1);
+      forceFlush.set(forced.row, forced.row % 2 ? -1 : 1);
   for (const DecodeProblem::Track &track : problem.tracks)
     if (track.step == step)
-      set(trackIndices, tensors.trackIndices, track.row,
-          problem.slotNumber(track.slot));
-  for (TensorMirror *mirror :
-       {&stateIndices, &ringIndices, &dstIndices, &trackIndices, &writePos,
-        &ringBase, &forceFlush})
-    mirror->dirty = true;
+      trackIndices.set(track.row, problem.slotNumber(track.slot));
 }
 
 /// Fresh inputs of a step. Those of padding rows are poison.
@@ -350,20 +265,20 @@ void DecodeSession::fillInputs(int step) {
 /// Every head's part of a ring row.
 void DecodeSession::poisonRing(int64_t ringSlot, int64_t place) {
   for (int64_t hv = 0; hv < HV; ++hv) {
-    dRing.poison(ringSlot, (hv * L + place) * V, V);
-    gRing.poison(ringSlot, (hv * L + place) * G, G);
+    pools.dRing.poison(ringSlot, (hv * L + place) * V, V);
+    pools.gRing.poison(ringSlot, (hv * L + place) * G, G);
   }
   for (int64_t h = 0; h < H; ++h)
-    kRing.poison(ringSlot, (h * L + place) * K, K);
+    pools.kRing.poison(ringSlot, (h * L + place) * K, K);
 }
 
 void DecodeSession::acceptRing(int64_t ringSlot, int64_t place) {
   for (int64_t hv = 0; hv < HV; ++hv) {
-    dRing.accept(ringSlot, (hv * L + place) * V, V);
-    gRing.accept(ringSlot, (hv * L + place) * G, G);
+    pools.dRing.accept(ringSlot, (hv * L + place) * V, V);
+    pools.gRing.accept(ringSlot, (hv * L + place) * G, G);
   }
   for (int64_t h = 0; h < H; ++h)
-    kRing.accept(ringSlot, (h * L + place) * K, K);
+    pools.kRing.accept(ringSlot, (h * L + place) * K, K);
 }
 
 } // namespace replayjit

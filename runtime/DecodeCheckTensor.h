@@ -87,11 +87,19 @@ struct TensorMirror {
   uint64_t shift() const {
     return uint64_t((lead - firstRow * pitch) * byteSize(type));
   }
-  uint64_t hostAddress() const {
-    return present ? reinterpret_cast<uint64_t>(host.data()) + shift() : 0;
+  uint64_t address(bool onDevice) const {
+    if (!present)
+      return 0;
+    return (onDevice ? device : reinterpret_cast<uint64_t>(host.data())) +
+           shift();
   }
-  uint64_t deviceAddress() const { return present ? device + shift() : 0; }
-  HostTensor view() const { return {type, hostAddress(), pitch}; }
+  HostTensor view() const { return {type, address(false), pitch}; }
+  /// Element 0 of a row, if the tensor is there.
+  void set(int64_t row, int64_t value) {
+    if (present)
+      view().set(row, 0, double(value));
+    dirty = true;
+  }
 
   /// Makes the memory that `dims` and `pitch` ask for, all of it poison.
   void create() {

@@ -2,7 +2,8 @@
 
 #include "runtime/MaterializeCheck.h"
 
-#include "runtime/DecodeCheckSession.h"
+#include "runtime/DecodeCheckInputs.h"
+#include "runtime/DecodeCheckMemory.h"
 
 #include <algorithm>
 #include <deque>
@@ -92,22 +93,10 @@ namespace {
 class MaterializeSession {
 public:
   MaterializeSession(Device &device, const MaterializeProblem &problem);
-  ~MaterializeSession() {
-    for (TensorMirror *mirror : all())
-      if (mirror->device)
-        (void)device.free(mirror->device); // nothing to be done about it
-  }
 
   Result<CheckReport> run(LoadedKernel &kernel, const LaunchConfig &launch);
 
 private:
-  struct Layer {
-    TensorMirror state, dRing, kRing, gRing;
-
-    ReplayLayer place(bool onDevice) const;
-  };
-
-  std::vector<TensorMirror *> all();
   MaterializeArgs arguments(bool onDevice);
   void writeRows();
   void fillPools();
@@ -115,16 +104,16 @@ private:
   Status launch(LoadedKernel &kernel, const LaunchConfig &config);
   void compare();
   void checkIntact();
-  void problemFound(bool &flag, std::string sentence);
 
   Device &device;
   const MaterializeProblem &problem;
   const DecodeSpec &spec;
   RandomInputs random;
-  std::deque<Layer> layers;
+  std::deque<PoolMirrors> layers;
   TensorMirror table; ///< The ReplayLayers.
   TensorMirror srcIndices, dstIndices, ringIndices;
   TensorMirror writePos, ringBase, mask, errorWord;
+  MirrorSet mirrors;
   std::vector<MaterializeRow> rows;
   /// S of each layer, live row and value head, taken before the launch.
   std::vector<std::vector<double>> truth;
@@ -135,47 +124,24 @@ private:
 
 } // namespace
 
-ReplayLayer MaterializeSession::Layer::place(bool onDevice) const {
-  auto address = [&](const TensorMirror &mirror) {
-    return onDevice ? mirror.deviceAddress() : mirror.hostAddress();
-  };
-  return {address(state), address(dRing), address(kRing), address(gRing),
-          state.pitch,    dRing.pitch,    kRing.pitch,    gRing.pitch};
-}
-
 MaterializeSession::MaterializeSession(Device &device,
                                        const MaterializeProblem &problem)
     : device(device), problem(problem), spec(problem.spec),
       random(spec, problem.lowerBound, /*mixedGates=*/false,
-             /*slowGates=*/false, problem.seed) {
-  const int H = spec.numKeyHeads, HV = spec.numValueHeads;
-  const int K = spec.headDimK, V = spec.headDimV, L = spec.ringDepth;
-  const int64_t B = int64_t(problem.rows.size());
+             /*slowGates=*/false, problem.seed),
+      mirrors(device) {
   const MirrorLayout layout{spec, problem.poison, problem.misaligned};
+  // Pitches differ from layer to layer, and from pool to pool.
   for (int layer = 0; layer < problem.numLayers; ++layer) {
-    // Pitches differ from layer to layer, and from pool to pool.
-    auto pool = [&](const char *name, DataType type, std::vector<int64_t> dims,
-                    int more) {
-      TensorMirror result = layout.padded(
-          name, type, std::move(dims), problem.slotPadding + 8 * layer + more);
-      result.firstRow = problem.firstSlot;
-      return result;
-    };
-    std::vector<int64_t> gates = {problem.ringSlotCount(), HV, L};
-    if (spec.isKda)
-      gates.push_back(K);
-    layers.push_back(
-        {pool("state", spec.stateType, {problem.slots, HV, V, K}, 0),
-         pool("d_ring", spec.ringType, {problem.ringSlotCount(), HV, L, V}, 8),
-         pool("k_ring", spec.ringType, {problem.ringSlotCount(), H, L, K}, 16),
-         pool("g_ring", DataType::F32, gates, 24)});
+    PoolMirrors &pools = layers.emplace_back(
+        layout.pools(problem.slots, problem.ringSlotCount(), problem.firstSlot,
+                     problem.slotPadding + 8 * layer, 8));
+    mirrors.create({&pools.state, &pools.dRing, &pools.kRing, &pools.gRing});
   }
   auto perRow = [&](const char *name, DataType type, int64_t stride,
                     bool present) {
-    TensorMirror result = layout.dense(name, type, {B});
-    result.pitch = stride;
-    result.present = present;
-    return result;
+    return layout.perRow(name, type, int64_t(problem.rows.size()), stride,
+                         present);
   };
   const int stride = problem.indexStride;
   srcIndices = perRow("src_indices", spec.indexType, stride, true);
@@ -188,27 +154,16 @@ MaterializeSession::MaterializeSession(Device &device,
   table = layout.dense("layers", DataType::I64,
                        {problem.numLayers, sizeof(ReplayLayer) / 8});
   errorWord = layout.errorWord(problem.hasErrorWord);
-  for (TensorMirror *mirror : all())
-    mirror->create();
+  mirrors.create({&table, &srcIndices, &dstIndices, &ringIndices, &writePos,
+                  &ringBase, &mask, &errorWord});
   errorWord.fill(0);
   const Tolerances bounds = tolerancesFor(spec, problem.tuning);
   sum.limit = bounds.worstFactor * bounds.state;
 }
 
-std::vector<TensorMirror *> MaterializeSession::all() {
-  std::vector<TensorMirror *> result = {&table,       &srcIndices, &dstIndices,
-                                        &ringIndices, &writePos,   &ringBase,
-                                        &mask,        &errorWord};
-  for (Layer &layer : layers)
-    for (TensorMirror *mirror :
-         {&layer.state, &layer.dRing, &layer.kRing, &layer.gRing})
-      result.push_back(mirror);
-  return result;
-}
-
 MaterializeArgs MaterializeSession::arguments(bool onDevice) {
   auto address = [&](const TensorMirror &mirror) {
-    return onDevice ? mirror.deviceAddress() : mirror.hostAddress();
+    return mirror.address(onDevice);
   };
   MaterializeArgs args;
   args.layers = address(table);
@@ -231,18 +186,14 @@ MaterializeArgs MaterializeSession::arguments(bool onDevice) {
 }
 
 void MaterializeSession::writeRows() {
-  auto set = [](const TensorMirror &mirror, int row, int64_t value) {
-    if (mirror.present)
-      mirror.view().set(row, 0, double(value));
-  };
   for (int i = 0; i < int(problem.rows.size()); ++i) {
     const MaterializeProblem::Row &row = problem.rows[i];
-    set(srcIndices, i, problem.slotNumber(row.src));
-    set(dstIndices, i, problem.slotNumber(row.dst));
-    set(ringIndices, i, problem.slotNumber(row.ringSlot));
-    set(writePos, i, row.writePos);
-    set(ringBase, i, row.base);
-    set(mask, i, row.masked ? 0 : i % 2 ? -1 : 1);
+    srcIndices.set(i, problem.slotNumber(row.src));
+    dstIndices.set(i, problem.slotNumber(row.dst));
+    ringIndices.set(i, problem.slotNumber(row.ringSlot));
+    writePos.set(i, row.writePos);
+    ringBase.set(i, row.base);
+    mask.set(i, row.masked ? 0 : i % 2 ? -1 : 1);
   }
   const MaterializeArgs args = arguments(/*onDevice=*/false);
   for (int i = 0; i < args.batch; ++i) {
@@ -254,7 +205,7 @@ void MaterializeSession::writeRows() {
 
 /// Checkpoints and rings of the sources, and what they come to.
 void MaterializeSession::fillPools() {
-  for (const Layer &layer : layers) {
+  for (const PoolMirrors &layer : layers) {
     const ReplayTensors pools(spec, layer.place(/*onDevice=*/false));
     std::set<int64_t> filled, filledRings;
     for (const MaterializeRow &row : rows) {
@@ -282,25 +233,13 @@ void MaterializeSession::writeTable() {
 
 Status MaterializeSession::launch(LoadedKernel &kernel,
                                   const LaunchConfig &config) {
-  for (TensorMirror *mirror : all()) {
-    if (!mirror->present)
-      continue;
-    Result<uint64_t> memory =
-        device.allocate(mirror->host.size(), mirror->name);
-    if (!memory)
-      return memory.status();
-    mirror->device = *memory;
-  }
+  if (Status status = mirrors.allocate(); !status)
+    return status;
   writeTable();
   const MaterializeArgs args = arguments(/*onDevice=*/true);
-  if (Status status = validateArgs(spec, args); !status)
-    return status;
-  for (TensorMirror *mirror : all())
-    if (!mirror->host.empty())
-      if (Status status = device.copyToDevice(
-              mirror->device, mirror->host.data(), mirror->host.size());
-          !status)
-        return status;
+  for (Status status : {validateArgs(spec, args), mirrors.copyToDevice()})
+    if (!status)
+      return status;
   const uint32_t blocks =
       uint32_t(args.batch) * args.numLayers * config.blocksPerRow;
   if (Status status = device.launch(kernel, blocks, &args, sizeof(args));
@@ -308,19 +247,7 @@ Status MaterializeSession::launch(LoadedKernel &kernel,
     return status;
   if (Status status = device.synchronize(); !status)
     return status;
-  for (TensorMirror *mirror : all())
-    if (!mirror->seen.empty())
-      if (Status status = device.copyFromDevice(
-              mirror->seen.data(), mirror->device, mirror->seen.size());
-          !status)
-        return status;
-  return Status::ok();
-}
-
-void MaterializeSession::problemFound(bool &flag, std::string sentence) {
-  flag = false;
-  if (report.firstProblem.empty())
-    report.firstProblem = std::move(sentence);
+  return mirrors.copyFromDevice();
 }
 
 void MaterializeSession::compare() {
@@ -353,10 +280,8 @@ void MaterializeSession::compare() {
 }
 
 void MaterializeSession::checkIntact() {
-  if (errorWord.present)
-    if (std::string wrong = errors.check(errorWord); !wrong.empty())
-      problemFound(report.errorWordRight, wrong);
-  errorWord.host = errorWord.seen;
+  if (std::string wrong = errors.check(errorWord); !wrong.empty())
+    breakFlag(report, report.errorWordRight, wrong);
   auto check = [&](TensorMirror &mirror, const std::string &where, bool &flag,
                    bool &ofUnused, auto isUsed) {
     if (mirror.host == mirror.seen)
@@ -367,9 +292,9 @@ void MaterializeSession::checkIntact() {
       broken = &report.unreadRowsUntouched;
     else if (!isUsed(row))
       broken = &ofUnused;
-    problemFound(*broken,
-                 fmt::format("{}{} was changed, where it must not be written",
-                             mirror.place(row, index), where));
+    breakFlag(report, *broken,
+              fmt::format("{}{} was changed, where it must not be written",
+                          mirror.place(row, index), where));
   };
   auto always = [](int64_t) { return true; };
   for (TensorMirror *mirror : {&table, &srcIndices, &dstIndices, &ringIndices,
@@ -386,8 +311,7 @@ void MaterializeSession::checkIntact() {
     check(layers[i].state, where, report.checkpointsIntact,
           report.unusedSlotsIntact,
           [&](int64_t slot) { return slots.contains(slot); });
-    for (TensorMirror *ring :
-         {&layers[i].dRing, &layers[i].kRing, &layers[i].gRing})
+    for (TensorMirror *ring : layers[i].rings())
       check(*ring, where, report.unreadRowsUntouched, report.unusedSlotsIntact,
             [&](int64_t slot) { return ringSlots.contains(slot); });
   }

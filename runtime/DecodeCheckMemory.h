@@ -1,0 +1,94 @@
+//===- DecodeCheckMemory.h - The memory of a check --------------*- C++ -*-===//
+//
+// What the checks of all families do with their tensors: where these lie, how
+// they get to the device and back, and what the error word must hold.
+//
+//===----------------------------------------------------------------------===//
+#ifndef REPLAYJIT_RUNTIME_DECODECHECKMEMORY_H
+#define REPLAYJIT_RUNTIME_DECODECHECKMEMORY_H
+
+#include "runtime/DecodeCheckTensor.h"
+#include "runtime/Device.h"
+
+#include <array>
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+namespace replayjit {
+
+/// The tensors of one layer's state pool.
+struct PoolMirrors {
+  TensorMirror state, dRing, kRing, gRing;
+
+  std::array<TensorMirror *, 3> rings() { return {&dRing, &kRing, &gRing}; }
+  ReplayLayer place(bool onDevice) const;
+};
+
+/// Where a mirror lies: `padding` elements after each row, and what the spec's
+/// alignment and `misaligned` make of that. Nothing here makes memory.
+struct MirrorLayout {
+  const DecodeSpec &spec;
+  Poison poison;
+  bool misaligned;
+
+  TensorMirror padded(const char *name, DataType type,
+                      std::vector<int64_t> dims, int64_t padding) const;
+  /// Nothing between two rows.
+  TensorMirror dense(const char *name, DataType type,
+                     std::vector<int64_t> dims) const;
+  /// One element for each of `rows`, `stride` elements apart.
+  TensorMirror perRow(const char *name, DataType type, int64_t rows,
+                      int64_t stride, bool present) const;
+  /// Slots are numbered from `firstSlot` on. Each tensor has `more` padding
+  /// than the one before.
+  PoolMirrors pools(int64_t slots, int64_t ringSlots, int64_t firstSlot,
+                    int64_t padding, int64_t more = 0) const;
+  /// An ErrorWord, to be filled with zeros.
+  TensorMirror errorWord(bool present) const;
+};
+
+/// The mirrors of one check and their memory on its device, which is freed with
+/// it. The mirrors belong to the caller and outlive it.
+class MirrorSet {
+public:
+  explicit MirrorSet(Device &device) : device(device) {}
+  ~MirrorSet();
+  MirrorSet(const MirrorSet &) = delete;
+
+  /// Makes their host memory, all of it poison.
+  void create(std::initializer_list<TensorMirror *> mirrors);
+  /// Device memory for those that are present.
+  Status allocate();
+  Status copyToDevice(); ///< Of those that are dirty.
+  Status copyFromDevice();
+
+  auto begin() const { return list.begin(); }
+  auto end() const { return list.end(); }
+
+private:
+  Device &device;
+  std::vector<TensorMirror *> list;
+};
+
+/// What an ErrorWord must hold.
+class ExpectedErrors {
+public:
+  void add(ErrorKind kind, int row, int layer, int64_t value);
+  /// Compares after a launch, of which any bad row may have been the first, and
+  /// takes over what the device holds. Returns a sentence on what is wrong, or
+  /// an empty one.
+  std::string check(TensorMirror &mirror);
+
+private:
+  uint32_t count = 0;
+  std::vector<ErrorWord> first; ///< One of these is recorded.
+  bool firstIsOver = false;     ///< Later rows are not the first.
+};
+
+/// Breaks `flag` of `report`, and says why unless something was wrong before.
+void breakFlag(CheckReport &report, bool &flag, std::string sentence);
+
+} // namespace replayjit
+
+#endif
