@@ -83,11 +83,11 @@ DecodeTuning chooseTuning(const DecodeSpec &spec, int rows,
   tuning.flushRows =
       std::min(4, nextPowerOfTwo(std::clamp(spec.ringDepth, 1, maxRingDepth)));
   if (spec.readout == Readout::Rebuild) {
-    // A warp per 16 rows of an MMA fragment; four share them where threads hold
-    // little.
+    // A warp per 16 rows of an MMA fragment; two share them where each channel
+    // has gates of its own to hold, and four where threads hold little.
     tuning.blockV = std::clamp(paddedV, minDotWidth, smallThreads ? 32 : 64);
     tuning.blockK = std::clamp(paddedK, minDotWidth, 64);
-    tuning.numWarps = tuning.blockV / (smallThreads ? 4 : 16);
+    tuning.numWarps = tuning.blockV / (smallThreads ? 4 : spec.isKda ? 8 : 16);
     return tuning;
   }
 

@@ -117,6 +117,10 @@ TEST_CASE("the tuning follows the batch", "[spec]") {
   }
   spec.headDimV = 16;
   CHECK(choose(spec, 0).numWarps == 1);
+  spec = {};
+  spec.isKda = true;
+  spec.readout = Readout::Rebuild;
+  CHECK(choose(spec, 0).numWarps == 8);
   // No product in 32 bits.
   CHECK(choose({}, 2000000000).blockV == 128);
 }
