@@ -322,6 +322,16 @@ void drawRun(Draw &draw, MaterializeProblem &problem) {
   }
 }
 
+/// True where a thread's part of the state is less than an access of 16 bytes.
+/// Threads then share elements: all of them read one, and one of them writes it
+/// in place, and without a ring's exchanges nothing orders the two: a race that
+/// the emulation reports.
+bool sharesElements(const DecodeSpec &spec, const DecodeTuning &tuning) {
+  const int perThread = tuning.blockV * tuning.blockK / (32 * tuning.numWarps);
+  return (spec.ringDepth == 1 || spec.family == Family::Materialize) &&
+         perThread * byteSize(spec.stateType) < 16;
+}
+
 /// Draws until what comes out is legal.
 template <typename Problem, typename DrawSpec>
 Problem drawProblem(Draw &draw, uint64_t seed, const Target &target,
@@ -333,6 +343,8 @@ Problem drawProblem(Draw &draw, uint64_t seed, const Target &target,
     problem.tuning = drawTuning(draw, problem.spec, target);
     if (!validate(problem.spec, problem.tuning, target))
       continue; // such as a rebuild readout of K = 3
+    if (sharesElements(problem.spec, problem.tuning))
+      continue;
     drawRun(draw, problem);
     if (validateProblem(problem))
       return problem;
