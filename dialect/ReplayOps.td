@@ -308,14 +308,15 @@ def Replay_ReportOp : Replay_Op<"report", [
     `word` points at { count, kind, row, layer: i32, value: i64 }, which other
     devices and the host may read at any time. One thread of the block adds one
     to the count; who finds it zero writes the rest, the kind last. Does nothing
-    if `word` is null.
+    if `word` is null. With `trap` the launch then ends as a fault.
 
     ```mlir
     replay.report %kind row %row layer %layer value %value to %word : !replay.ptr<i32>
+    replay.report %kind row %row layer %layer value %value to %word {trap} : !replay.ptr<i32>
     ```
   }];
   let arguments = (ins I32:$kind, I32:$row, I32:$layer, I64:$value,
-    Replay_PtrType:$word);
+    Replay_PtrType:$word, UnitAttr:$trap);
   let assemblyFormat = [{ $kind `row` $row `layer` $layer `value` $value `to`
     $word attr-dict `:` type($word) }];
 }

@@ -225,11 +225,30 @@ Value KernelBuilder::view(Value pointer, Value offset, ArrayRef<Dim> dims,
                         dynamicStrides);
 }
 
+static Value loadOne(KernelBuilder &b, Value one) {
+  return LoadOp::create(b, cast<ViewType>(one.getType()).getElementType(), one,
+                        ValueRange{b.i32(0)}, /*mask=*/Value());
+}
+
 Value KernelBuilder::loadScalar(Value pointer, Value offset) {
-  Value one = view(pointer, offset, {Dim{1, 1}});
-  Type element = cast<PtrType>(pointer.getType()).getElementType();
-  return LoadOp::create(*this, element, one, ValueRange{i32(0)},
-                        /*mask=*/Value());
+  return loadOne(*this, view(pointer, offset, {Dim{1, 1}}));
+}
+
+/// One element if `isWanted`, else none.
+static Dim oneIf(KernelBuilder &b, Value isWanted) {
+  Dim dim = {0, 1};
+  dim.dynamicSize = b.select(isWanted, b.i32(1), b.i32(0));
+  return dim;
+}
+
+Value KernelBuilder::loadScalarIf(Value isWanted, Value pointer, Value offset) {
+  return loadOne(*this, view(pointer, offset, {oneIf(*this, isWanted)}));
+}
+
+void KernelBuilder::storeScalarIf(Value isWanted, Value value, Value pointer,
+                                  Value offset) {
+  Value one = view(pointer, offset, {oneIf(*this, isWanted)});
+  StoreOp::create(*this, value, one, ValueRange{i32(0)});
 }
 
 Value KernelBuilder::widen(Value value) {

@@ -61,8 +61,8 @@ public:
   mlir::Value addI(mlir::Value a, mlir::Value b);
   mlir::Value subI(mlir::Value a, mlir::Value b);
   mlir::Value mulI(mlir::Value a, mlir::Value b);
-  mlir::Value divI(mlir::Value a, int32_t b); ///< Unsigned.
-  mlir::Value remI(mlir::Value a, int32_t b); ///< Unsigned.
+  mlir::Value divI(mlir::Value a, int32_t b);     ///< Unsigned.
+  mlir::Value remI(mlir::Value a, int32_t b);     ///< Unsigned.
   mlir::Value divI(mlir::Value a, mlir::Value b); ///< Unsigned.
   mlir::Value remI(mlir::Value a, mlir::Value b); ///< Unsigned.
   mlir::Value minI(mlir::Value a, mlir::Value b);
@@ -101,6 +101,12 @@ public:
                    llvm::ArrayRef<Dim> dims, int64_t alignment = 0);
   /// The element `offset` (i64) after `pointer`.
   mlir::Value loadScalar(mlir::Value pointer, mlir::Value offset);
+  /// The same where `isWanted`; else zero, and the pointer may be anything.
+  mlir::Value loadScalarIf(mlir::Value isWanted, mlir::Value pointer,
+                           mlir::Value offset);
+  /// Writes the element `offset` (i64) after `pointer` where `isWanted`.
+  void storeScalarIf(mlir::Value isWanted, mlir::Value value,
+                     mlir::Value pointer, mlir::Value offset);
   /// Elements from the start of a view, as f32 if they are floats.
   mlir::Value loadTile(mlir::Value view, llvm::ArrayRef<int64_t> shape);
   /// Rounds to the view's element type and stores at its start.

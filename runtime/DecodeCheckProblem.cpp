@@ -189,9 +189,10 @@ Status validateProblem(const DecodeProblem &problem) {
     if (!status)
       return status;
 
-  if (spec.family == Family::Materialize)
-    return Status::invalid("family: materialize is not allowed here; "
-                           "checkMaterialize serves it");
+  if (!hasTokens(spec))
+    return Status::invalid(fmt::format("family: {} is not allowed here; it "
+                                       "must be replay or packed",
+                                       toString(spec.family)));
   if (!(std::isfinite(problem.lowerBound) && problem.lowerBound < 0))
     return Status::invalid(
         fmt::format("lowerBound: {} is not allowed; it must be finite and "

@@ -104,8 +104,9 @@ Result<KernelHandle> Jit::State::make(const KernelTableKey &key) {
   if (!answer)
     return answer.status();
   const CompiledKernel &compiled = answer->kernel;
-  const size_t argsBytes =
-      hasTokens(key.spec) ? sizeof(DecodeArgs) : sizeof(MaterializeArgs);
+  const size_t argsBytes = isPlan(key.spec)      ? sizeof(PlanArgs)
+                           : hasTokens(key.spec) ? sizeof(DecodeArgs)
+                                                 : sizeof(MaterializeArgs);
   if (compiled.signature.bytes != argsBytes)
     return Status::invalid(fmt::format(
         "kernel '{}' takes {} bytes of parameters; this version launches with "
@@ -262,6 +263,8 @@ Jit::prepareAll(const std::vector<KernelRequest> &requests,
     pthread_join(thread, nullptr);
   return std::move(batch.outcomes);
 }
+
+Device &Jit::device() const { return state->device; }
 
 CacheCounters Jit::counters() const { return state->once.counters(); }
 

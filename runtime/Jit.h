@@ -82,6 +82,8 @@ public:
   prepareAll(const std::vector<KernelRequest> &requests,
              const Progress &progress = nullptr);
 
+  Device &device() const;
+
   /// What the disk cache was asked; memory hits are not counted.
   CacheCounters counters() const;
 

@@ -13,6 +13,19 @@ static int64_t rowsOf(const DecodeArgs &args) { return args.batch; }
 static int64_t rowsOf(const MaterializeArgs &args) {
   return int64_t(args.batch) * args.numLayers;
 }
+static int64_t rowsOf(const PlanArgs &args) { return args.batch; }
+
+static const char *argsOf(const DecodeSpec &spec) {
+  if (isPlan(spec))
+    return "PlanArgs";
+  return hasTokens(spec) ? "DecodeArgs" : "MaterializeArgs";
+}
+template <typename Args> static bool takes(const DecodeSpec &spec) {
+  if (isPlan(spec))
+    return std::is_same_v<Args, PlanArgs>;
+  return std::is_same_v<Args, DecodeArgs> == hasTokens(spec) &&
+         !std::is_same_v<Args, PlanArgs>;
+}
 
 template <typename Args, typename Launch>
 Status KernelHandle::launchWith(const Args &args, ArgsCheck check,
@@ -21,11 +34,9 @@ Status KernelHandle::launchWith(const Args &args, ArgsCheck check,
   auto refused = [&info](std::string why) {
     return Status::invalid(fmt::format("launch '{}': {}", info.name, why));
   };
-  constexpr bool isForTokens = std::is_same_v<Args, DecodeArgs>;
-  if (isForTokens != hasTokens(info.spec))
+  if (!takes<Args>(info.spec))
     return refused(fmt::format("a kernel of family {} takes {}",
-                               toString(info.spec.family),
-                               isForTokens ? "MaterializeArgs" : "DecodeArgs"));
+                               toString(info.spec.family), argsOf(info.spec)));
   if (check == ArgsCheck::Full)
     if (Status status = validateArgs(info.spec, args); !status)
       return refused(status.message);
@@ -64,6 +75,10 @@ Status KernelHandle::launch(const MaterializeArgs &args,
   return launchWith(args, check, onOwnStream<MaterializeArgs>(*kernel->device));
 }
 
+Status KernelHandle::launch(const PlanArgs &args, ArgsCheck check) const {
+  return launchWith(args, check, onOwnStream<PlanArgs>(*kernel->device));
+}
+
 Status KernelHandle::launchOn(void *stream, const DecodeArgs &args,
                               ArgsCheck check) const {
   return launchWith(args, check, onStream<DecodeArgs>(*kernel->device, stream));
@@ -73,6 +88,11 @@ Status KernelHandle::launchOn(void *stream, const MaterializeArgs &args,
                               ArgsCheck check) const {
   return launchWith(args, check,
                     onStream<MaterializeArgs>(*kernel->device, stream));
+}
+
+Status KernelHandle::launchOn(void *stream, const PlanArgs &args,
+                              ArgsCheck check) const {
+  return launchWith(args, check, onStream<PlanArgs>(*kernel->device, stream));
 }
 
 } // namespace replayjit

@@ -2,7 +2,7 @@
 #ifndef REPLAYJIT_RUNTIME_KERNELHANDLE_H
 #define REPLAYJIT_RUNTIME_KERNELHANDLE_H
 
-#include "kernels/Decode/DecodeArgs.h"
+#include "kernels/Plan/PlanArgs.h"
 #include "runtime/Device.h"
 
 #include <memory>
@@ -49,12 +49,15 @@ public:
                 ArgsCheck check = ArgsCheck::Full) const;
   Status launch(const MaterializeArgs &args,
                 ArgsCheck check = ArgsCheck::Full) const;
+  Status launch(const PlanArgs &args, ArgsCheck check = ArgsCheck::Full) const;
 
   /// The same on the caller's stream (see Device::launchOn), which may be under
   /// capture.
   Status launchOn(void *stream, const DecodeArgs &args,
                   ArgsCheck check = ArgsCheck::Full) const;
   Status launchOn(void *stream, const MaterializeArgs &args,
+                  ArgsCheck check = ArgsCheck::Full) const;
+  Status launchOn(void *stream, const PlanArgs &args,
                   ArgsCheck check = ArgsCheck::Full) const;
 
   /// Whether both stand for the same loaded kernel.

@@ -152,7 +152,7 @@ Row Runner::run(Device &device, const DecodeCase &entry, int nameWidth,
   std::string time = "-";
   // A kernel that computes wrongly is not timed.
   if (row.passed() && !device.isEmulation() && !options.noTiming &&
-      entry.problem.batch > 0 && spec.family != Family::Materialize) {
+      entry.problem.batch > 0 && hasTokens(spec)) {
     Result<LaunchTime> timed =
         timeLaunch(device, **loaded, kernel->launch, spec, entry.problem.batch);
     if (timed)

@@ -19,8 +19,10 @@ void SpecOptions::addTo(CLI::App &app) {
       ->group(group);
   app.add_option("--family", family,
                  "replay: a checkpoint and a ring; packed: the state written "
-                 "at every token; materialize: a checkpoint made of both")
-      ->check(oneOf({"replay", "packed", "materialize"}))
+                 "at every token; materialize: a checkpoint made of both; "
+                 "plan-begin and plan-commit: the cursors of a step")
+      ->check(oneOf({"replay", "packed", "materialize", "plan-begin",
+                     "plan-commit"}))
       ->group(group);
   app.add_flag("--kda", isKda, "Kimi Delta Attention: a gate per key channel")
       ->group(group);
@@ -86,6 +88,9 @@ void SpecOptions::addTo(CLI::App &app) {
       ->group(group);
   app.add_flag("--no-mask", noMask, "materialize: there is no mask argument")
       ->group(group);
+  app.add_flag("--trap-on-error", trapOnError,
+               "What is reported in the error word ends the launch as well")
+      ->group(group);
   app.add_option("--null-slot", nullSlot, "Slots that mean no request")
       ->check(oneOf({"negative", "nonpositive"}))
       ->group(group);
@@ -147,6 +152,8 @@ Result<DecodeSpec> SpecOptions::spec() const {
   if (!family.empty())
     spec.family = family == "packed"        ? Family::Packed
                   : family == "materialize" ? Family::Materialize
+                  : family == "plan-begin"  ? Family::PlanBegin
+                  : family == "plan-commit" ? Family::PlanCommit
                                             : Family::Replay;
   const bool hasRing = spec.family != Family::Packed;
   spec.ringDepth = ringDepth.value_or(hasRing ? spec.ringDepth : 1);
@@ -181,6 +188,7 @@ Result<DecodeSpec> SpecOptions::spec() const {
   spec.hasDstIndices = dstIndices;
   spec.hasTrackIndices = trackIndices;
   spec.hasMask = !noMask;
+  spec.trapOnError = trapOnError;
   if (nullSlot == "nonpositive")
     spec.nullSlot = NullSlot::NonPositive;
   if (readout == "rebuild")

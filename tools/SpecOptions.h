@@ -39,7 +39,8 @@ private:
   std::optional<std::string> act, gate, param, out, state, ring, index;
   bool isKda = false, betaRound = false, noNorm = false, isCircular = false;
   bool separateQkv = false, ringIndices = false, dstIndices = false,
-       trackIndices = false, noForceFlush = false, noMask = false;
+       trackIndices = false, noForceFlush = false, noMask = false,
+       trapOnError = false;
   std::string family, ringFormat, gateKind, nullSlot, readout;
 
   std::optional<int> rows, blockV, blockK, warps, flushRows, prefetchDistance,

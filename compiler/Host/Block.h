@@ -57,6 +57,10 @@ public:
   void asyncCopy(void *shared, const void *global, int32_t bytes, int32_t site);
   void asyncCommit();
   void asyncWait(int32_t pending);
+  /// The kernel ends the launch.
+  [[noreturn]] void trap(int32_t site) {
+    fail("trap", site, "the kernel ended the launch");
+  }
   void mbarrierInit(void *mbarrier, int32_t count, int32_t site);
   void mbarrierArrive(void *mbarrier, int32_t bytes, int32_t site);
   void mbarrierWait(void *mbarrier, int32_t parity, int32_t site);

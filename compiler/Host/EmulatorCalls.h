@@ -63,6 +63,9 @@ void replayjit_emu_bulk_copy(void *shared, const void *global, int32_t bytes,
 /// cp.async.bulk.prefetch.L2: moves nothing here, but must stay in bounds.
 void replayjit_emu_prefetch(const void *global, int32_t bytes, int32_t site);
 
+/// The kernel ends the launch.
+void replayjit_emu_trap(int32_t site);
+
 /// The running block's dynamic shared memory (256 KiB, 1 KiB aligned). The
 /// thread program's `global_smem` symbol resolves to it.
 extern unsigned char replayjit_emu_shared[];

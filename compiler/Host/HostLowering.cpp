@@ -163,6 +163,10 @@ private:
                 site("prefetch")});
           return erase(op);
         })
+        .Case([&](LLVM::Trap) {
+          call("replayjit_emu_trap", {}, {site("trap")});
+          return erase(op);
+        })
         .Default([&](Operation *) -> LogicalResult {
           if (isa<NVVM::NVVMDialect>(op->getDialect()))
             return op->emitError() << op->getName() << " has no emulation";

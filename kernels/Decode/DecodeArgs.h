@@ -101,6 +101,11 @@ enum class ErrorKind : uint32_t {
   DstSlot = 4,   ///< dst_indices null or >= slots
   TrackSlot = 5, ///< track_indices >= slots
   RingBase = 6,  ///< ring_base outside 0..L-1
+  // Of a step's plan (kernels/Plan):
+  CursorKey = 7,     ///< a row's key >= the number of cursors
+  NotFlushed = 8,    ///< a cursor other than 0 where a ring must be empty
+  FlushedTooFar = 9, ///< tokens to leave out that are folded already
+  AdvanceBy = 10,    ///< advance_by beyond the ring, or of a row that flushed
 };
 
 /// Memory that the device writes (system scope) and the host may read at any

@@ -7,6 +7,7 @@
 #include "kernels/Decode/DecodeBuilder.h"
 
 #include "kernels/Decode/PoolProgram.h"
+#include "kernels/Plan/PlanBuilder.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -388,6 +389,8 @@ const char *readoutPrecision(DataType outType) {
 OwningOpRef<ModuleOp> replayjit::buildDecode(MLIRContext &context,
                                              const DecodeSpec &spec,
                                              const DecodeTuning &tuning) {
+  if (isPlan(spec))
+    return buildPlan(context, spec);
   if (spec.family == Family::Materialize)
     return buildMaterialize(context, spec, tuning);
   return DecodeProgram(context, spec, tuning).build();

@@ -89,11 +89,6 @@ static Status checkFamily(const DecodeSpec &spec) {
                       toString(spec.ringFormat), why));
   }
   if (spec.family == Family::Materialize) {
-    if (spec.ringDepth == 1)
-      return Status::invalid(
-          fmt::format("ringDepth: 1 is not allowed for the materialize family, "
-                      "since such a ring is empty; it must be 2 to {}",
-                      maxRingDepth));
     if (spec.hasDstIndices)
       return mustBeFalse("hasDstIndices", "the materialize family, which "
                                           "always has destinations");
@@ -101,6 +96,15 @@ static Status checkFamily(const DecodeSpec &spec) {
       return mustBeFalse("hasTrackIndices", "the materialize family");
   }
   return Status::ok();
+}
+
+static Status checkCircularDepth(const DecodeSpec &spec) {
+  if (!spec.isCircular || spec.ringDepth >= 2)
+    return Status::ok();
+  return Status::invalid(
+      fmt::format("ringDepth: {} is not allowed with isCircular; it must be "
+                  "2 to {}",
+                  spec.ringDepth, maxRingDepth));
 }
 
 /// Expects what checkFamily allows.
@@ -131,12 +135,19 @@ static Status checkRingFormat(const DecodeSpec &spec) {
     return Status::invalid("ringType: fp16 is not allowed with ringFormat "
                            "predecayed, which overflows it; allowed are fp32, "
                            "bf16");
-  if (spec.isCircular && spec.ringDepth < 2)
-    return Status::invalid(
-        fmt::format("ringDepth: {} is not allowed with isCircular; it must be "
-                    "2 to {}",
-                    spec.ringDepth, maxRingDepth));
-  return Status::ok();
+  return checkCircularDepth(spec);
+}
+
+/// The facts that a plan has.
+static Status checkPlan(const DecodeSpec &spec) {
+  if (Status status = firstError({
+          checkRange("ringDepth", spec.ringDepth, 1, maxRingDepth),
+          checkType("indexType", spec.indexType,
+                    {DataType::I32, DataType::I64}),
+      });
+      !status)
+    return status;
+  return checkCircularDepth(spec);
 }
 
 /// What only a token's inputs and output say.
@@ -241,6 +252,8 @@ static Status validateTuning(const DecodeSpec &spec,
 
 Status validate(const DecodeSpec &spec, const DecodeTuning &tuning,
                 const Target &target) {
+  if (isPlan(spec))
+    return checkPlan(spec); // A plan has no tiles to choose.
   if (Status status = validateSpec(spec); !status)
     return status;
   if (Status status = validateTuning(spec, tuning); !status)
@@ -277,7 +290,8 @@ Status validate(const DecodeSpec &spec, const DecodeTuning &tuning,
 //===----------------------------------------------------------------------===//
 
 std::string_view toString(Family family) {
-  constexpr std::string_view names[] = {"replay", "packed", "materialize"};
+  constexpr std::string_view names[] = {"replay", "packed", "materialize",
+                                        "plan-begin", "plan-commit"};
   return names[int(family)];
 }
 
@@ -286,7 +300,29 @@ std::string_view toString(RingFormat format) {
   return names[int(format)];
 }
 
+DecodeSpec planSpec(const DecodeSpec &pool, Family family) {
+  DecodeSpec spec;
+  spec.family = family;
+  spec.ringDepth = pool.ringDepth;
+  spec.isCircular = pool.isCircular;
+  spec.indexType = pool.indexType;
+  spec.nullSlot = pool.nullSlot;
+  spec.trapOnError = pool.trapOnError;
+  return spec;
+}
+
+static std::string planName(const DecodeSpec &spec) {
+  return fmt::format(
+      "plan_{}_l{}_idx{}{}{}{}",
+      spec.family == Family::PlanBegin ? "begin" : "commit", spec.ringDepth,
+      8 * byteSize(spec.indexType), spec.isCircular ? "_circ" : "",
+      spec.trapOnError ? "_trap" : "",
+      spec.nullSlot == NullSlot::Negative ? "_nullneg" : "_nullnonpos");
+}
+
 std::string kernelName(const DecodeSpec &spec, const DecodeTuning &tuning) {
+  if (isPlan(spec))
+    return planName(spec);
   const bool replays = spec.family == Family::Replay;
   const bool isRebuild = spec.readout == Readout::Rebuild;
   std::string name = fmt::format(
@@ -326,6 +362,7 @@ std::string kernelName(const DecodeSpec &spec, const DecodeTuning &tuning) {
   }
   if (replays)
     name += spec.hasForceFlush ? "_force" : "_noforce";
+  addIf(spec.trapOnError, "_trap");
   name += spec.nullSlot == NullSlot::Negative ? "_nullneg" : "_nullnonpos";
   name += isRebuild ? "_rebuild" : "_outonly";
   name += fmt::format("_al{}_bv{}_bk{}_w{}_fr{}", spec.alignment, tuning.blockV,

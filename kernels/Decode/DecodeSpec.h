@@ -35,6 +35,8 @@ enum class Family : uint8_t {
   Replay, ///< Reads checkpoint and ring; writes the state once in L tokens.
   Packed, ///< Reads and writes the state at every token; there is no ring.
   Materialize, ///< Stores checkpoint plus ring in a slot; no token.
+  PlanBegin,   ///< Looks up cursors and judges indices (kernels/Plan).
+  PlanCommit,  ///< Moves the cursors of a step that began (kernels/Plan).
 };
 
 /// What a ring row of Kimi Delta Attention holds beside d. P_j is the sum of
@@ -69,7 +71,8 @@ enum class FlushPrecision : uint8_t { Ieee, Tf32x3 };
 /// What a kernel is specialized on. Strides, pitches, batch and slot counts are
 /// run-time arguments and never part of it. What a family does not have is
 /// ignored: a packed kernel has no ring and no force_flush; a materialize
-/// kernel no token, so neither its types, gate and norm nor force_flush.
+/// kernel no token, so neither its types, gate and norm nor force_flush. A plan
+/// has ringDepth, isCircular, indexType, nullSlot and trapOnError alone.
 struct DecodeSpec {
   Family family = Family::Replay;
   bool isKda = false; ///< Kimi Delta Attention: the gate is a vector over K.
@@ -103,6 +106,9 @@ struct DecodeSpec {
   bool hasDstIndices = false;   ///< A flush writes the state to another slot.
   bool hasTrackIndices = false; ///< S' may also be stored to a tracking slot.
   bool hasMask = true;          ///< Materialize: the mask argument is present.
+  /// What is reported in the ErrorWord also ends the launch, as a fault that
+  /// CUDA keeps for the whole context: for debugging.
+  bool trapOnError = false;
   NullSlot nullSlot = NullSlot::Negative;
   Readout readout = Readout::OutputOnly;
 
@@ -138,7 +144,7 @@ Status validate(const DecodeSpec &spec, const DecodeTuning &tuning,
 DecodeTuning chooseTuning(const DecodeSpec &spec, int rows,
                           const Target &target, int multiprocessors = 132);
 
-/// "replay", "packed" or "materialize".
+/// "replay", "packed", "materialize", "plan-begin" or "plan-commit".
 std::string_view toString(Family family);
 /// "raw", "prefix" or "predecayed".
 std::string_view toString(RingFormat format);
@@ -154,8 +160,16 @@ Result<DecodeSpec> modelPreset(const std::string &model, int tensorParallel);
 
 /// True if a launch reads tokens: q, k, v and gates.
 constexpr bool hasTokens(const DecodeSpec &spec) {
-  return spec.family != Family::Materialize;
+  return spec.family == Family::Replay || spec.family == Family::Packed;
 }
+
+/// True if a launch works on cursors and indices, and on no state.
+constexpr bool isPlan(const DecodeSpec &spec) {
+  return spec.family == Family::PlanBegin || spec.family == Family::PlanCommit;
+}
+
+/// The spec of a plan for the kernels of `pool`.
+DecodeSpec planSpec(const DecodeSpec &pool, Family family);
 
 /// Gates of one token of one value head: what a g_ring row holds.
 constexpr int gateWidth(const DecodeSpec &spec) {

@@ -72,6 +72,8 @@ static BlockChoice chooseBlock(std::span<const BlockChoice> choices,
 
 DecodeTuning chooseTuning(const DecodeSpec &spec, int rows,
                           const Target &target, int multiprocessors) {
+  if (isPlan(spec))
+    return {}; // It has no tiles.
   // Sizes that are not legal count as the nearest that are.
   int paddedK = nextPowerOfTwo(std::clamp(spec.headDimK, 1, maxHeadDim));
   int headDimV = std::clamp(spec.headDimV, 1, maxHeadDim);

@@ -100,7 +100,8 @@ void PoolProgram::reportFailure(Value layer) {
   Value isFirst =
       b.allOf(b.isEqual(at.tile, b.i32(0)), b.isEqual(at.head, b.i32(0)));
   b.when(b.allOf(isFirst, negated(b.isEqual(kind, b.i32(0)))), [&] {
-    ReportOp::create(b, kind, at.row, layer, value, b.argument("errorWord"));
+    ReportOp::create(b, kind, at.row, layer, value, b.argument("errorWord"),
+                     spec.trapOnError);
   });
 }
 

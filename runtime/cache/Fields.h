@@ -24,6 +24,10 @@ constexpr const char *wordOf(Family family) {
     return "packed";
   case Family::Materialize:
     return "materialize";
+  case Family::PlanBegin:
+    return "planBegin";
+  case Family::PlanCommit:
+    return "planCommit";
   }
   return nullptr;
 }
@@ -106,7 +110,8 @@ void visitFields(Spec &spec, Visit &&visit) {
          ringDepth, actType, gateType, paramType, outType, stateType, ringType,
          indexType, qkL2Norm, gate, betaRound, hasForceFlush, ringFormat,
          isCircular, hasSeparateQkv, hasRingIndices, hasDstIndices,
-         hasTrackIndices, hasMask, nullSlot, readout, alignment] = spec;
+         hasTrackIndices, hasMask, trapOnError, nullSlot, readout, alignment] =
+      spec;
   visit("family", family);
   visit("isKda", isKda);
   visit("numKeyHeads", numKeyHeads);
@@ -132,6 +137,7 @@ void visitFields(Spec &spec, Visit &&visit) {
   visit("hasDstIndices", hasDstIndices);
   visit("hasTrackIndices", hasTrackIndices);
   visit("hasMask", hasMask);
+  visit("trapOnError", trapOnError);
   visit("nullSlot", nullSlot);
   visit("readout", readout);
   visit("alignment", alignment);

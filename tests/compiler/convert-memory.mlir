@@ -332,6 +332,23 @@ replay.kernel @report(%kind: i32, %row: i32, %layer: i32, %value: i64, %word: !r
   replay.return
 }
 
+// Who reports ends the launch once the report is there, first or not.
+// CHECK-LABEL: llvm.func @report_and_trap(
+// CHECK: scf.if
+// CHECK: llvm.atomicrmw add
+// CHECK: scf.if
+// CHECK: llvm.atomicrmw xchg
+// CHECK-NEXT: }
+// CHECK-NEXT: llvm.fence seq_cst
+// CHECK-NEXT: "llvm.intr.trap"() : () -> ()
+// CHECK-NEXT: }
+// CHECK-NEXT: llvm.return
+replay.kernel @report_and_trap(%kind: i32, %row: i32, %layer: i32, %value: i64, %word: !replay.ptr<i32>)
+    num_warps(4) blocks_per_row(1) {
+  replay.report %kind row %row layer %layer value %value to %word {trap} : !replay.ptr<i32>
+  replay.return
+}
+
 // One thread prefetches what the view holds, if it holds anything.
 // CHECK-LABEL: llvm.func @prefetch(
 // CHECK-SAME: %[[M:[^:]*]]: i32

@@ -231,9 +231,11 @@ replay.kernel @store(%i: i32, %j: i32, %x: f32) num_warps(4) blocks_per_row(1) {
 // CHECK-LABEL: replay.kernel @report(
 // CHECK-SAME: %[[KIND:.*]]: i32, %[[ROW:.*]]: i32, %[[LAYER:.*]]: i32, %[[VALUE:.*]]: i64, %[[WORD:.*]]: !replay.ptr<i32>
 // CHECK: report %[[KIND]] row %[[ROW]] layer %[[LAYER]] value %[[VALUE]] to %[[WORD]] : <i32>
+// CHECK: report %[[KIND]] row %[[ROW]] layer %[[LAYER]] value %[[VALUE]] to %[[WORD]] {trap} : <i32>
 replay.kernel @report(%kind: i32, %row: i32, %layer: i32, %value: i64, %word: !replay.ptr<i32>)
     num_warps(4) blocks_per_row(1) {
   replay.report %kind row %row layer %layer value %value to %word : !replay.ptr<i32>
+  replay.report %kind row %row layer %layer value %value to %word {trap} : !replay.ptr<i32>
   replay.return
 }
 

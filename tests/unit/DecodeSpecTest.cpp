@@ -176,6 +176,7 @@ static const std::vector<Change> commonFacts = {
     SPEC(stateType = DataType::BF16),
     SPEC(indexType = DataType::I64),
     SPEC(nullSlot = NullSlot::NonPositive),
+    SPEC(trapOnError = true),
     SPEC(readout = Readout::Rebuild),
     SPEC(alignment = 0),
     TUNING(blockV = 64),
@@ -245,6 +246,29 @@ TEST_CASE("a name says every specialized fact", "[spec]") {
   checkNames(names, spec, {commonFacts, ringFacts, maskFacts},
              {tokenFacts, forceFacts});
 
+  // A plan knows no shape, no tensor and no tuning.
+  const std::vector<Change> planFacts = {[](DecodeSpec &, DecodeTuning &) {},
+                                         SPEC(ringDepth = 8),
+                                         SPEC(isCircular = true),
+                                         SPEC(indexType = DataType::I64),
+                                         SPEC(nullSlot = NullSlot::NonPositive),
+                                         SPEC(trapOnError = true)};
+  for (Family family : {Family::PlanBegin, Family::PlanCommit}) {
+    spec = {};
+    spec.family = family;
+    checkNames(
+        names, spec, {planFacts},
+        {tokenFacts,
+         forceFacts,
+         maskFacts,
+         indexFacts,
+         {SPEC(isKda = true), SPEC(headDimK = 64), TUNING(blockV = 64)}});
+    CHECK(planSpec(spec, family) == spec);
+  }
+  CHECK(kernelName(spec, {}) == "plan_commit_l16_idx32_nullneg");
+
+  spec = {};
+  spec.family = Family::Materialize;
   CHECK(kernelName({}, {}) ==
         "gdn_decode_h16_hv32_k128_v128_l16_actbf16_gatebf16_paramfp32_outbf16_"
         "statefp32_ringfp32_idx32_l2norm_force_nullneg_outonly_al16_bv32_bk128_"
@@ -268,6 +292,7 @@ TEST_CASE("the longest name is a file name", "[spec]") {
   spec.betaRound = spec.isCircular = spec.hasSeparateQkv = true;
   spec.hasRingIndices = spec.hasDstIndices = spec.hasTrackIndices = true;
   spec.hasForceFlush = false;
+  spec.trapOnError = true;
   spec.ringFormat = RingFormat::Predecayed;
   spec.nullSlot = NullSlot::NonPositive;
   spec.readout = Readout::Rebuild;

@@ -315,6 +315,13 @@ struct ReportPattern : ReplayPattern<ReportOp> {
     // A reader that sees the kind sees the rest.
     atomic(LLVM::AtomicBinOp::xchg, field(4), adaptor.getKind()[0],
            LLVM::AtomicOrdering::release);
+    if (op.getTrap()) {
+      b.setInsertionPointAfter(inner);
+      // The report is there before the launch ends.
+      LLVM::FenceOp::create(b, LLVM::AtomicOrdering::seq_cst,
+                            /*syncscope=*/StringRef());
+      LLVM::Trap::create(b);
+    }
     rewriter.eraseOp(op);
     return success();
   }

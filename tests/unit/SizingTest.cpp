@@ -1,0 +1,93 @@
+//===- SizingTest.cpp - Bytes, budgets and recommendations ----------------===//
+
+#include "runtime/state/Sizing.h"
+
+#include <catch2/catch.hpp>
+
+using namespace replayjit;
+
+namespace {
+
+DecodeSpec qwen() { return *modelPreset("qwen3-next", 1); }
+DecodeSpec kimi() { return *modelPreset("kimi-k3", 8); }
+
+} // namespace
+
+TEST_CASE("bytes of a slot", "[state]") {
+  CHECK(stateBytes(qwen()) == 32 * 128 * 128 * 4);
+  CHECK(ringBytes(qwen()) ==
+        32 * 16 * 128 * 4 + 16 * 16 * 128 * 4 + 32 * 16 * 4);
+  DecodeSpec kda = kimi(); // a gate for each channel; 16-bit rings
+  kda.ringType = DataType::BF16;
+  CHECK(ringBytes(kda) ==
+        12 * 16 * 128 * 2 + 12 * 16 * 128 * 2 + 12 * 16 * 128 * 4);
+
+  DecodeSpec packed = qwen();
+  packed.family = Family::Packed;
+  packed.ringDepth = 1;
+  CHECK(ringBytes(packed) == 0);
+
+  // 3 * 3 * 5 elements of 2 bytes are 90 bytes, in steps of 16.
+  DecodeSpec odd = qwen();
+  odd.numKeyHeads = odd.numValueHeads = 3;
+  odd.headDimK = 3;
+  odd.headDimV = 5;
+  odd.stateType = DataType::F16;
+  CHECK(stateBytes(odd) == 96);
+}
+
+TEST_CASE("bytes of a pool, and slots for a budget", "[state]") {
+  const LayerCount layers[] = {{qwen(), 36}, {kimi(), 2}};
+  const int64_t state = 36 * stateBytes(qwen()) + 2 * stateBytes(kimi());
+  const int64_t ring = 36 * ringBytes(qwen()) + 2 * ringBytes(kimi());
+  CHECK(poolBytes(layers, 10, 3, 7) == 10 * state + 3 * ring + 7 * 4);
+
+  const int64_t budget = poolBytes(layers, 10, 3, 7);
+  CHECK(*statesForBudget(layers, 3, 7, budget) == 10);
+  CHECK(*statesForBudget(layers, 3, 7, budget - 1) == 9);
+  CHECK(*statesForBudget(layers, 3, 7, budget + state - 1) == 10);
+  auto none = statesForBudget(layers, 3, 7, 3 * ring + state);
+  CHECK(none.status().message ==
+        "budget: " + std::to_string(3 * ring + state) +
+            " bytes are not allowed; 3 rings, 7 cursors and one state need " +
+            std::to_string(3 * ring + state + 28));
+
+  DecodeSpec circular = kimi();
+  circular.ringFormat = RingFormat::Predecayed;
+  circular.isCircular = true;
+  const LayerCount rings[] = {{circular, 1}};
+  CHECK(poolBytes(rings, 0, 0, 100) == 800); // cursors and bases
+}
+
+TEST_CASE("supports says why not", "[state]") {
+  CHECK(supports(qwen(), *Target::parse("sm_90a")).isOk());
+  DecodeSpec spec = qwen();
+  spec.headDimK = 300;
+  CHECK(supports(spec, *Target::parse("sm_90a")).message ==
+        "headDimK: 300 is not allowed; it must be 1 to 256");
+}
+
+TEST_CASE("recommendations follow the measurements", "[state]") {
+  auto depth = [](const DecodeSpec &spec) {
+    return recommend(spec, 256).ringDepth;
+  };
+  const Recommendation packed = {Family::Packed, 1};
+  DecodeSpec gdn = qwen();
+  CHECK(recommend(gdn, 1) == packed);                // 3.81 us against 3.86
+  CHECK(recommend(gdn, 4).family == Family::Replay); // 6.23 against 6.39
+  CHECK(depth(gdn) == 12); // sqrt(2*128*128*4 / (4*192)) = 13.06
+  gdn.ringType = DataType::BF16;
+  CHECK(depth(gdn) == 20); // 18.5
+  gdn.stateType = gdn.ringType = DataType::F16;
+  CHECK(recommend(gdn, 16) == packed); // 10.80 against 11.68
+  CHECK(recommend(gdn, 64).family == Family::Replay);
+
+  DecodeSpec kda = *modelPreset("ling-flash", 1);
+  CHECK(recommend(kda, 4) == packed); // 6.56 against 7.10
+  CHECK(recommend(kda, 16).family == Family::Replay);
+  CHECK(depth(kda) == 8); // sqrt(131072 / 1536) = 9.2
+  kda.ringFormat = RingFormat::Predecayed;
+  CHECK(depth(kda) == 12); // no gate rows: 11.3
+  // (L - 1) * 8 may be at most 80.
+  CHECK(recommend(kda, 256, -8).ringDepth == 11);
+}
