@@ -22,10 +22,26 @@ class HostProgram; // compiler/Host/HostProgram.h
 /// One kernel parameter. Parameters lie at their natural alignment, in order,
 /// so a C struct with the same fields is the parameter buffer.
 struct KernelParam {
-  enum class Kind { Pointer, I64, I32, F32 };
+  /// Bytes: of any other type; only kernels made elsewhere have such.
+  enum class Kind { Pointer, I64, I32, F32, Bytes };
   std::string name;
   Kind kind = Kind::Pointer;
   uint32_t offset = 0; ///< Bytes from the start of the parameter buffer.
+  uint32_t size = 0;   ///< Of Kind::Bytes; the others' follows from the kind.
+
+  uint32_t bytes() const {
+    switch (kind) {
+    case Kind::Pointer:
+    case Kind::I64:
+      return 8;
+    case Kind::I32:
+    case Kind::F32:
+      return 4;
+    case Kind::Bytes:
+      break;
+    }
+    return size;
+  }
 };
 
 /// Argument order and types.
@@ -34,9 +50,18 @@ struct KernelSignature {
   uint32_t bytes = 0; ///< Size of the parameter buffer, padding included.
 };
 
-/// How a kernel is launched: a one-dimensional grid of
-/// rows * blocksPerRow blocks, `rows` being the batch (times the layers of a
-/// materialize launch).
+/// The blocks of a launch. A number alone is a grid of one dimension.
+struct Grid {
+  uint32_t x = 0, y = 1, z = 1;
+  constexpr Grid(uint32_t x = 0, uint32_t y = 1, uint32_t z = 1)
+      : x(x), y(y), z(z) {}
+  bool isEmpty() const { return x == 0 || y == 0 || z == 0; }
+  bool operator==(const Grid &) const = default;
+};
+
+/// How a kernel is launched: `rows` times blocksPerRow blocks, `rows` being the
+/// batch (times the layers of a materialize launch). What the grid looks like
+/// is a matter of the ABI (runtime/DecodeLaunch.h).
 struct LaunchConfig {
   uint32_t blocksPerRow = 1;
   uint32_t threads = 32;

@@ -43,6 +43,8 @@ OwningOpRef<ModuleOp> KernelBuilder::take() {
 }
 
 Value KernelBuilder::argument(const std::string &name) {
+  if (Value value = replacements.lookup(name))
+    return value;
   for (auto [i, argument] : llvm::enumerate(arguments))
     if (argument.name == name)
       return kernel.getBody().getArgument(i);

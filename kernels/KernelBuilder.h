@@ -9,6 +9,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/OwningOpRef.h"
+#include "llvm/ADT/StringMap.h"
 
 #include <string>
 #include <vector>
@@ -43,7 +44,12 @@ public:
   /// The finished module; the builder is empty afterwards.
   mlir::OwningOpRef<mlir::ModuleOp> take();
 
+  /// The argument of this name, or what stands in its place.
   mlir::Value argument(const std::string &name);
+  /// Puts a constant in the place of an argument that the kernel lacks.
+  void replaceArgument(const std::string &name, mlir::Value value) {
+    replacements[name] = value;
+  }
   /// Caps the registers of a thread.
   void limitRegisters(int count);
   /// Names the locations of what is built next.
@@ -124,6 +130,7 @@ public:
 private:
   mlir::OwningOpRef<mlir::ModuleOp> module;
   std::vector<ArgumentSpec> arguments;
+  llvm::StringMap<mlir::Value> replacements;
   replay::KernelOp kernel;
 };
 

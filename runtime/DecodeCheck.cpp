@@ -3,6 +3,7 @@
 #include "runtime/DecodeCheck.h"
 
 #include "runtime/DecodeCheckSession.h"
+#include "runtime/DecodeLaunch.h"
 
 #include <algorithm>
 #include <cmath>
@@ -197,9 +198,12 @@ Status DecodeSession::runStep(int step, LoadedKernel &kernel,
   for (Status status : {validateArgs(spec, args), mirrors.copyToDevice()})
     if (!status)
       return status;
-  if (Status status =
-          device.launch(kernel, uint32_t(problem.batch) * launch.blocksPerRow,
-                        &args, sizeof(args));
+  const Grid grid = gridOf(spec, launch, problem.batch);
+  if (Status status = withParams(spec, args,
+                                 [&](const void *params, size_t bytes) {
+                                   return device.launch(kernel, grid, params,
+                                                        bytes);
+                                 });
       !status)
     return status;
   for (Status status : {device.synchronize(), mirrors.copyFromDevice()})

@@ -28,7 +28,8 @@ TensorMirror MirrorLayout::padded(const char *name, DataType type,
   result.pitch = result.inner() + padding;
   result.lead = misaligned ? 1 : 0;
   result.poisoned = poison;
-  if (spec.alignment > 0) {
+  // Triton's kernels are compiled for dense tensors.
+  if (spec.alignment > 0 && spec.abi == LaunchAbi::Native) {
     int64_t unit = spec.alignment / byteSize(type);
     result.pitch = (result.pitch + unit - 1) / unit * unit;
   }

@@ -173,6 +173,29 @@ static Status checkEvents(const DecodeProblem &problem) {
   return Status::ok();
 }
 
+/// What LaunchAbi::Triton fixes or does not check.
+static Status checkTritonProblem(const DecodeProblem &problem) {
+  struct Fixed {
+    const char *field;
+    bool isUsed;
+    const char *allowed;
+  };
+  bool isOutside = false;
+  for (int64_t slot : problem.rowSlots)
+    isOutside |= slot >= problem.slots;
+  for (Fixed fixed :
+       {Fixed{"hasErrorWord", problem.hasErrorWord, "must be false"},
+        {"rowPadding", problem.rowPadding != 0, "must be 0"},
+        {"slotPadding", problem.slotPadding != 0, "must be 0"},
+        {"indexStride", problem.indexStride != 1, "must be 1"},
+        {"rowSlots", isOutside, "must be below slots"}})
+    if (fixed.isUsed)
+      return Status::invalid(
+          fmt::format("{}: not allowed with abi triton; it {}", fixed.field,
+                      fixed.allowed));
+  return Status::ok();
+}
+
 Status validateProblem(const DecodeProblem &problem) {
   const DecodeSpec &spec = problem.spec;
   if (Status status = validate(spec, chooseTuning(spec, 0, Target{}), Target{});
@@ -201,6 +224,9 @@ Status validateProblem(const DecodeProblem &problem) {
   for (Status status : {validateLowerBound(spec, problem.lowerBound),
                         checkSlots(problem), checkEvents(problem)})
     if (!status)
+      return status;
+  if (spec.abi == LaunchAbi::Triton)
+    if (Status status = checkTritonProblem(problem); !status)
       return status;
   if (problem.misaligned && spec.alignment != 0)
     return Status::invalid(

@@ -106,6 +106,16 @@ void drawMaterializeSpec(Draw &draw, DecodeSpec &spec, float &lowerBound) {
   spec.hasMask = !draw.once(3);
 }
 
+void drawTritonSpec(Draw &draw, DecodeSpec &spec, float &lowerBound) {
+  drawSpec(draw, spec, lowerBound);
+  spec.abi = LaunchAbi::Triton;
+  spec.ringFormat = RingFormat::Raw;
+  spec.isCircular = false;
+  spec.gate = Gate::Softplus;
+  spec.hasSeparateQkv = spec.hasRingIndices = spec.hasDstIndices =
+      spec.hasTrackIndices = false;
+}
+
 DecodeTuning drawTuning(Draw &draw, const DecodeSpec &spec,
                         const Target &target) {
   DecodeTuning tuning = chooseTuning(spec, draw.of({1, 16, 256, 0}), target);
@@ -251,6 +261,13 @@ void drawRun(Draw &draw, DecodeProblem &problem) {
   problem.slowGates = !problem.mixedGates && draw.once(6) &&
                       spec.stateType == DataType::F32 &&
                       spec.ringType == DataType::F32;
+  if (spec.abi == LaunchAbi::Triton) { // dense, and without bounds or reports
+    problem.rowPadding = problem.slotPadding = 0;
+    problem.indexStride = 1;
+    problem.hasErrorWord = false;
+    for (int64_t &slot : problem.rowSlots)
+      slot = slot >= problem.slots ? -1 : slot;
+  }
 }
 
 /// A row that is skipped or bad, between slots that others may have.
@@ -362,7 +379,9 @@ DecodeCase randomCase(uint64_t seed, const Target &target) {
                                      draw, seed, target, drawMaterializeSpec));
   return {name,
           drawProblem<DecodeProblem>(draw, seed, target,
-                                     kind == 1 ? drawPackedSpec : drawSpec),
+                                     kind == 1   ? drawPackedSpec
+                                     : kind == 2 ? drawTritonSpec
+                                                 : drawSpec),
           {}};
 }
 

@@ -84,6 +84,7 @@ template <typename Problem> Respects<Problem> commonRespects() {
   add([](P &p) { p.indexStride = 1; });
   add([](P &p) { p.poison = Poison::NaN; });
   add([](P &p) { p.hasErrorWord = true; });
+  add([](P &p) { p.spec.abi = LaunchAbi::Native; });
   add([](P &p) { p.spec.isCircular = false; });
   add([](P &p) { p.spec.ringFormat = RingFormat::Raw; });
   add([](P &p) { p.spec.gate = Gate::Softplus; });

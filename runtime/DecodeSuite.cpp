@@ -495,6 +495,7 @@ Result<std::vector<DecodeCase>> decodeSuite(const std::string &suite,
                            {"formats", addFormats},
                            {"indices", addIndices},
                            {"materialize", addMaterialize},
+                           {"triton", addTriton},
                            {"long", addLong}})
     if (suite == list.name || suite == "emulation" || suite == "gpu")
       list.add(cases, target);
@@ -502,7 +503,7 @@ Result<std::vector<DecodeCase>> decodeSuite(const std::string &suite,
     return Status::invalid(
         fmt::format("suite: '{}' is unknown; allowed are small, emulation, "
                     "real, gpu, kda, kda-real, packed, formats, indices, "
-                    "materialize, long",
+                    "materialize, triton, long",
                     suite));
   return cases;
 }

@@ -373,6 +373,63 @@ void addIndices(std::vector<DecodeCase> &cases, const Target &target) {
 }
 
 //===----------------------------------------------------------------------===//
+// Triton's launch ABI
+//===----------------------------------------------------------------------===//
+
+/// For GDN and KDA.
+static constexpr Variation tritonVariations[] = {
+    {"base", [](P &) {}},
+    {"rebuild", [](P &p) { p.spec.readout = Readout::Rebuild; }},
+    {"bf16", [](P &p) { setTypes(p.spec, BF16, BF16, BF16, BF16); }},
+    {"fp32", [](P &p) { setTypes(p.spec, F32, F32, F32, F32); }},
+    {"k128-v128-tiles", // a grid of more than one V tile
+     [](P &p) {
+       setSizes(p.spec, 1, 2, 128, 128, 4);
+       p.steps = 10;
+       p.forcedFlushes = {{0, 2}, {3, 0}};
+     },
+     {16, 128, 2, 2}},
+    {"k60-v100",
+     [](P &p) {
+       setSizes(p.spec, 1, 3, 60, 100, 5);
+       p.spec.alignment = 0;
+       p.poison = Poison::Large;
+     }},
+    {"l1", [](P &p) { p.spec.ringDepth = 1; }},
+    {"no-force", // the cursor stands in its place
+     [](P &p) {
+       p.spec.hasForceFlush = false;
+       p.forcedFlushes = {};
+     }},
+    {"padding-rows",
+     [](P &p) {
+       p.spec.indexType = I64;
+       p.spec.nullSlot = NullSlot::NonPositive;
+       p.rowSlots = {0, -1, 2, 5};
+       p.badCursors = {{3, 8}};
+     }},
+};
+
+void addTriton(std::vector<DecodeCase> &cases, const Target &target) {
+  for (bool isKda : {false, true}) {
+    DecodeProblem problem = baseProblem(Readout::OutputOnly);
+    problem.spec.abi = LaunchAbi::Triton;
+    problem.rowPadding = problem.slotPadding = 0;
+    problem.hasErrorWord = false;
+    problem.steps = 20;
+    problem.forcedFlushes = {{0, 2}, {3, 0}, {4, 0}, {9, 3}, {17, 3}, {19, 0}};
+    setSizes(problem.spec, 2, 4, 32, 64, 8);
+    if (isKda)
+      setKda(problem.spec);
+    for (const Variation &variation : tritonVariations)
+      addCase(
+          cases,
+          fmt::format("triton-{}-{}", isKda ? "kda" : "gdn", variation.name),
+          problem, variation, target);
+  }
+}
+
+//===----------------------------------------------------------------------===//
 // Long runs
 //===----------------------------------------------------------------------===//
 

@@ -19,7 +19,7 @@ Status Device::freeMapped(const MappedMemory &) {
   return lacks("mapped memory");
 }
 
-Status Device::launchOn(void *, LoadedKernel &, uint32_t, const void *,
+Status Device::launchOn(void *, LoadedKernel &, Grid, const void *,
                         size_t) {
   return lacks("stream");
 }

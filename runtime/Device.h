@@ -64,10 +64,10 @@ public:
   virtual Result<std::unique_ptr<LoadedKernel>>
   load(const CompiledKernel &kernel) = 0;
 
-  /// Launches `blocks` blocks of `kernel`; `params` is the parameter buffer of
-  /// its signature and is copied. blocks = 0 is a no-op.
-  virtual Status launch(LoadedKernel &kernel, uint32_t blocks,
-                        const void *params, size_t paramBytes) = 0;
+  /// Launches the blocks of `grid`; `params` is the parameter buffer of the
+  /// kernel's signature and is copied. An empty grid is a no-op.
+  virtual Status launch(LoadedKernel &kernel, Grid grid, const void *params,
+                        size_t paramBytes) = 0;
 
   /// Waits for all work of the own stream; reports faults of earlier launches.
   virtual Status synchronize() = 0;
@@ -78,7 +78,7 @@ public:
   /// current, and none waits, locks, allocates or touches a file unless it
   /// fails. Host memory of a copy stays as it is until the stream has passed
   /// it. Emulation has one stream, null, on which all is done at once.
-  virtual Status launchOn(void *stream, LoadedKernel &kernel, uint32_t blocks,
+  virtual Status launchOn(void *stream, LoadedKernel &kernel, Grid grid,
                           const void *params, size_t paramBytes);
   /// Writes `value` to `count` words of 4 bytes at `dst`, which is a multiple
   /// of 4.

@@ -53,11 +53,11 @@ public:
   Status freeMapped(const MappedMemory &memory) override;
   Result<std::unique_ptr<LoadedKernel>>
   load(const CompiledKernel &kernel) override;
-  Status launch(LoadedKernel &kernel, uint32_t blocks, const void *params,
+  Status launch(LoadedKernel &kernel, Grid grid, const void *params,
                 size_t paramBytes) override;
   Status synchronize() override { return Status::ok(); }
 
-  Status launchOn(void *stream, LoadedKernel &kernel, uint32_t blocks,
+  Status launchOn(void *stream, LoadedKernel &kernel, Grid grid,
                   const void *params, size_t paramBytes) override;
   Status fill32On(void *stream, uint64_t dst, uint32_t value,
                   size_t count) override;
@@ -178,7 +178,7 @@ EmulationDevice::load(const CompiledKernel &kernel) {
   return std::unique_ptr<LoadedKernel>(new EmulatedKernel(kernel));
 }
 
-Status EmulationDevice::launch(LoadedKernel &loaded, uint32_t blockCount,
+Status EmulationDevice::launch(LoadedKernel &loaded, Grid blocks,
                                const void *params, size_t paramBytes) {
   auto &kernel = static_cast<EmulatedKernel &>(loaded);
   if (paramBytes != kernel.paramBytes)
@@ -188,7 +188,7 @@ Status EmulationDevice::launch(LoadedKernel &loaded, uint32_t blockCount,
   host::GridLaunch grid;
   grid.entry = kernel.program->entry;
   grid.sites = &kernel.program->sites;
-  grid.blocks = blockCount;
+  grid.blocks = blocks;
   grid.threads = kernel.launch.threads;
   grid.sharedBytes = kernel.launch.sharedBytes;
   grid.params = params;

@@ -2,6 +2,7 @@
 
 #include "runtime/Jit.h"
 
+#include "runtime/DecodeLaunch.h"
 #include "runtime/KernelTable.h"
 
 #include <fmt/format.h>
@@ -104,9 +105,7 @@ Result<KernelHandle> Jit::State::make(const KernelTableKey &key) {
   if (!answer)
     return answer.status();
   const CompiledKernel &compiled = answer->kernel;
-  const size_t argsBytes = isPlan(key.spec)      ? sizeof(PlanArgs)
-                           : hasTokens(key.spec) ? sizeof(DecodeArgs)
-                                                 : sizeof(MaterializeArgs);
+  const size_t argsBytes = paramBytesOf(key.spec);
   if (compiled.signature.bytes != argsBytes)
     return Status::invalid(fmt::format(
         "kernel '{}' takes {} bytes of parameters; this version launches with "

@@ -2,6 +2,8 @@
 
 #include "runtime/KernelHandle.h"
 
+#include "runtime/DecodeLaunch.h"
+
 #include <fmt/format.h>
 
 #include <limits>
@@ -49,50 +51,52 @@ Status KernelHandle::launchWith(const Args &args, ArgsCheck check,
                                rows, perRow));
   if (rows == 0)
     return Status::ok();
-  return launch(*kernel->loaded, uint32_t(rows * perRow), &args, sizeof(args));
+  const Grid grid = gridOf(info.spec, info.launch, uint32_t(rows));
+  return withParams(info.spec, args, [&](const void *params, size_t bytes) {
+    return launch(*kernel->loaded, grid, params, bytes);
+  });
 }
 
-template <typename Args> static auto onOwnStream(Device &device) {
-  return [&device](LoadedKernel &kernel, uint32_t blocks, const Args *args,
+static auto onOwnStream(Device &device) {
+  return [&device](LoadedKernel &kernel, Grid grid, const void *params,
                    size_t bytes) {
-    return device.launch(kernel, blocks, args, bytes);
+    return device.launch(kernel, grid, params, bytes);
   };
 }
 
-template <typename Args> static auto onStream(Device &device, void *stream) {
-  return [&device, stream](LoadedKernel &kernel, uint32_t blocks,
-                           const Args *args, size_t bytes) {
-    return device.launchOn(stream, kernel, blocks, args, bytes);
+static auto onStream(Device &device, void *stream) {
+  return [&device, stream](LoadedKernel &kernel, Grid grid, const void *params,
+                           size_t bytes) {
+    return device.launchOn(stream, kernel, grid, params, bytes);
   };
 }
 
 Status KernelHandle::launch(const DecodeArgs &args, ArgsCheck check) const {
-  return launchWith(args, check, onOwnStream<DecodeArgs>(*kernel->device));
+  return launchWith(args, check, onOwnStream(*kernel->device));
 }
 
 Status KernelHandle::launch(const MaterializeArgs &args,
                             ArgsCheck check) const {
-  return launchWith(args, check, onOwnStream<MaterializeArgs>(*kernel->device));
+  return launchWith(args, check, onOwnStream(*kernel->device));
 }
 
 Status KernelHandle::launch(const PlanArgs &args, ArgsCheck check) const {
-  return launchWith(args, check, onOwnStream<PlanArgs>(*kernel->device));
+  return launchWith(args, check, onOwnStream(*kernel->device));
 }
 
 Status KernelHandle::launchOn(void *stream, const DecodeArgs &args,
                               ArgsCheck check) const {
-  return launchWith(args, check, onStream<DecodeArgs>(*kernel->device, stream));
+  return launchWith(args, check, onStream(*kernel->device, stream));
 }
 
 Status KernelHandle::launchOn(void *stream, const MaterializeArgs &args,
                               ArgsCheck check) const {
-  return launchWith(args, check,
-                    onStream<MaterializeArgs>(*kernel->device, stream));
+  return launchWith(args, check, onStream(*kernel->device, stream));
 }
 
 Status KernelHandle::launchOn(void *stream, const PlanArgs &args,
                               ArgsCheck check) const {
-  return launchWith(args, check, onStream<PlanArgs>(*kernel->device, stream));
+  return launchWith(args, check, onStream(*kernel->device, stream));
 }
 
 } // namespace replayjit

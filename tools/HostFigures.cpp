@@ -33,7 +33,7 @@ public:
   Result<std::unique_ptr<LoadedKernel>> load(const CompiledKernel &) override {
     return std::unique_ptr<LoadedKernel>(new IdleKernel);
   }
-  Status launch(LoadedKernel &, uint32_t, const void *, size_t) override {
+  Status launch(LoadedKernel &, Grid, const void *, size_t) override {
     return Status::ok();
   }
   Status synchronize() override { return Status::ok(); }

@@ -2,6 +2,8 @@
 
 #include "tools/LaunchTimer.h"
 
+#include "runtime/DecodeLaunch.h"
+
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -253,9 +255,12 @@ Result<LaunchTime> replayjit::timeLaunch(Device &device, LoadedKernel &kernel,
   auto body = [&]() -> Status {
     for (int n = 0; n < pool.launches; ++n) {
       DecodeArgs args = pool.launch(n);
-      if (Status status =
-              device.launch(kernel, uint32_t(batch) * launch.blocksPerRow,
-                            &args, sizeof(args));
+      if (Status status = withParams(spec, args,
+                                     [&](const void *params, size_t bytes) {
+                                       return device.launch(
+                                           kernel, gridOf(spec, launch, batch),
+                                           params, bytes);
+                                     });
           !status)
         return status;
     }

@@ -6,7 +6,7 @@
 
 using namespace replayjit;
 
-void SpecOptions::addTo(CLI::App &app) {
+void SpecOptions::addFactsTo(CLI::App &app) {
   const size_t before = app.get_options({}).size();
   const char *group = "Kernel";
   CLI::Option *preset = app.add_option("--model", model,
@@ -97,11 +97,19 @@ void SpecOptions::addTo(CLI::App &app) {
   app.add_option("--alignment", alignment,
                  "Bytes that divide every pointer, stride and pitch: 16 or 0")
       ->group(group);
+  app.add_option("--abi", abi,
+                 "How a launch hands over its arguments: one struct, or what "
+                 "Triton's launcher passes to the replay kernel, all dense")
+      ->check(oneOf({"native", "triton"}))
+      ->group(group);
 
   factOptions = app.get_options({});
   factOptions.erase(factOptions.begin(), factOptions.begin() + before);
   std::erase(factOptions, read);
+}
 
+void SpecOptions::addTo(CLI::App &app) {
+  addFactsTo(app);
   const char *const choices = "Tuning";
   app.add_option("--rows", rows,
                  "Choose what is not given below for so many requests at once; "
@@ -191,6 +199,8 @@ Result<DecodeSpec> SpecOptions::spec() const {
   spec.trapOnError = trapOnError;
   if (nullSlot == "nonpositive")
     spec.nullSlot = NullSlot::NonPositive;
+  if (abi == "triton")
+    spec.abi = LaunchAbi::Triton;
   if (readout == "rebuild")
     spec.readout = Readout::Rebuild;
   return spec;

@@ -16,6 +16,8 @@ namespace replayjit {
 class SpecOptions {
 public:
   void addTo(CLI::App &app);
+  /// Only the flags of the DecodeSpec.
+  void addFactsTo(CLI::App &app);
 
   /// The flags that say what is computed, --readout excepted.
   const std::vector<CLI::Option *> &facts() const { return factOptions; }
@@ -41,7 +43,7 @@ private:
   bool separateQkv = false, ringIndices = false, dstIndices = false,
        trackIndices = false, noForceFlush = false, noMask = false,
        trapOnError = false;
-  std::string family, ringFormat, gateKind, nullSlot, readout;
+  std::string family, ringFormat, gateKind, nullSlot, readout, abi;
 
   std::optional<int> rows, blockV, blockK, warps, flushRows, prefetchDistance,
       maxRegisters;

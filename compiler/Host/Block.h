@@ -184,7 +184,7 @@ private:
   /// Per site plus one: the allocation that its last access hit. A site
   /// keeps to one tensor, so this nearly always hits.
   std::vector<const MemoryMap::Allocation *> siteHits;
-  uint32_t index = 0; ///< ctaid.x
+  uint32_t index = 0; ///< Of the block, x running fastest.
   uint32_t laneCount = 0;
   uint32_t current = 0; ///< The running lane.
   // A pass runs some lanes of a warp, each until it suspends.

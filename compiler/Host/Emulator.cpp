@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <mutex>
 #include <numeric>
 #include <random>
@@ -14,7 +15,8 @@
 namespace replayjit::host {
 
 static std::vector<uint32_t> blockOrder(const GridLaunch &launch) {
-  std::vector<uint32_t> order(launch.blocks);
+  const Grid &blocks = launch.blocks;
+  std::vector<uint32_t> order(blocks.x * blocks.y * blocks.z);
   std::iota(order.begin(), order.end(), 0);
   if (launch.order.kind == LaneOrder::Kind::Reverse)
     std::reverse(order.begin(), order.end());
@@ -31,6 +33,14 @@ Status runGrid(const GridLaunch &launch, const MemoryMap &memory) {
     return Status::invalid(
         fmt::format("emulation: {} threads per block; allowed are 1 to {}",
                     launch.threads, Clocks::maxLanes));
+  const Grid &blocks = launch.blocks;
+  constexpr uint64_t most = std::numeric_limits<int32_t>::max();
+  // In two steps, since three factors may overflow.
+  const uint64_t plane = uint64_t(blocks.x) * blocks.y;
+  if (blocks.z != 0 && plane > most / blocks.z)
+    return Status::invalid(
+        fmt::format("emulation: {} x {} x {} blocks; allowed are {} in all",
+                    blocks.x, blocks.y, blocks.z, most));
   if (launch.sharedBytes > maxSharedBytes)
     return Status::invalid(fmt::format(
         "emulation: {} bytes of shared memory per block; allowed are {}",

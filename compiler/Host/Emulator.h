@@ -8,6 +8,7 @@
 #ifndef REPLAYJIT_COMPILER_HOST_EMULATOR_H
 #define REPLAYJIT_COMPILER_HOST_EMULATOR_H
 
+#include "compiler/CompiledKernel.h"
 #include "compiler/Host/HostProgram.h"
 #include "compiler/Host/LaneOrder.h"
 #include "compiler/Host/MemoryMap.h"
@@ -19,14 +20,14 @@
 
 namespace replayjit::host {
 
-/// One launch of a thread program: a one-dimensional grid.
+/// One launch of a thread program.
 struct GridLaunch {
   HostProgram::Entry entry = nullptr;
   /// HostProgram::sites, or null; outlives the run.
   const std::vector<std::string> *sites = nullptr;
-  uint32_t blocks = 0;          ///< ctaid.x runs from 0 to blocks - 1.
-  uint32_t threads = 0;         ///< Lanes per block, 1 to 1024.
-  uint32_t sharedBytes = 0;     ///< Dynamic shared memory, at most 256 KiB.
+  Grid blocks;              ///< At most 2^31 - 1; faults number them, x first.
+  uint32_t threads = 0;     ///< Lanes per block, 1 to 1024.
+  uint32_t sharedBytes = 0; ///< Dynamic shared memory, at most 256 KiB.
   const void *params = nullptr; ///< Handed to `entry`.
   LaneOrder order;
   /// Also report an access of 2, 4, 8 or 16 bytes that is not aligned to its

@@ -49,12 +49,16 @@ int32_t Block::sreg(int32_t which) const {
   case LaneId:
     return current % 32;
   case CtaIdX:
-    return index;
+    return index % launch->blocks.x;
+  case CtaIdY:
+    return index / launch->blocks.x % launch->blocks.y;
+  case CtaIdZ:
+    return index / launch->blocks.x / launch->blocks.y;
   case NCtaIdX:
-    return launch->blocks;
+    return launch->blocks.x;
   case WarpId:
     return current / 32;
-  default: // The grid has one dimension.
+  default:
     return 0;
   }
 }

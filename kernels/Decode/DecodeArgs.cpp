@@ -2,6 +2,8 @@
 
 #include "kernels/Decode/DecodeArgs.h"
 
+#include "kernels/Decode/TritonArgs.h"
+
 #include <cmath>
 #include <fmt/format.h>
 #include <initializer_list>
@@ -134,6 +136,41 @@ Status validateLayer(const DecodeSpec &spec, const ReplayLayer &layer) {
        {"gPitch", layer.gPitch, gate, HV * L * gateWidth(spec)}});
 }
 
+/// Of LaunchAbi::Triton: what its kernels are compiled for.
+static Status checkTritonArgs(const DecodeSpec &spec, const DecodeArgs &args) {
+  const DenseStrides dense = denseStrides(spec);
+  struct Fixed {
+    const char *name;
+    int64_t value, allowed;
+    bool isOfRows = false; ///< The stride of a single row is never used.
+  };
+  for (Fixed fixed : {Fixed{"stateIndexStride", args.stateIndexStride, 1, true},
+                      {"qStride", args.qStride, dense.q, true},
+                      {"aStride", args.aStride, dense.a, true},
+                      {"bStride", args.bStride, dense.b, true},
+                      {"outStride", args.outStride, dense.out, true},
+                      {"statePitch", args.statePitch, dense.state},
+                      {"dPitch", args.dPitch, dense.d},
+                      {"kPitch", args.kPitch, dense.k},
+                      {"gPitch", args.gPitch, dense.g}})
+    if (fixed.value != fixed.allowed && (args.batch > 1 || !fixed.isOfRows))
+      return Status::invalid(
+          fmt::format("{}: {} is not allowed with abi triton, whose kernel is "
+                      "compiled for {}",
+                      fixed.name, fixed.value, fixed.allowed));
+  if (args.errorWord != 0)
+    return Status::invalid(fmt::format("errorWord: {:#x} is not allowed with "
+                                       "abi triton, which has none; it must be "
+                                       "0",
+                                       args.errorWord));
+  if (args.batch > maxTritonRows)
+    return Status::invalid(
+        fmt::format("batch: {} is not allowed with abi triton, whose grid has "
+                    "at most {} rows",
+                    args.batch, maxTritonRows));
+  return Status::ok();
+}
+
 Status validateArgs(const DecodeSpec &spec, const DecodeArgs &args) {
   const int64_t HV = spec.numValueHeads, V = spec.headDimV;
   const bool hasCursor = spec.family == Family::Replay;
@@ -177,6 +214,9 @@ Status validateArgs(const DecodeSpec &spec, const DecodeArgs &args) {
     return status;
   if (Status status = checkErrorWord(args.errorWord); !status)
     return status;
+  if (spec.abi == LaunchAbi::Triton)
+    if (Status status = checkTritonArgs(spec, args); !status)
+      return status;
 
   // The stride of a single row is never used.
   if (args.batch > 1) {

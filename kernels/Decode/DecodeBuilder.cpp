@@ -7,6 +7,7 @@
 #include "kernels/Decode/DecodeBuilder.h"
 
 #include "kernels/Decode/PoolProgram.h"
+#include "kernels/Decode/TritonArgs.h"
 #include "kernels/Plan/PlanBuilder.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -19,7 +20,7 @@ using namespace replayjit::replay;
 
 namespace {
 
-/// The arguments in the order of DecodeArgs.
+/// The arguments in the order of DecodeArgs, or of TritonArgs.
 std::vector<ArgumentSpec> argumentsOf(const DecodeSpec &spec) {
   auto input = [](const char *name, DataType type) {
     return ArgumentSpec{name, type, /*isPointer=*/true, /*isReadOnly=*/true};
@@ -33,6 +34,17 @@ std::vector<ArgumentSpec> argumentsOf(const DecodeSpec &spec) {
     return ArgumentSpec{name, type, /*isPointer=*/false};
   };
   const DataType index = spec.indexType, i32 = DataType::I32;
+  if (spec.abi == LaunchAbi::Triton)
+    return {
+        input("q", spec.actType),        input("a", spec.gateType),
+        input("b", spec.gateType),       input("aLog", spec.paramType),
+        input("dtBias", spec.paramType), memory("out", spec.outType),
+        memory("state", spec.stateType), memory("finalState", spec.stateType),
+        memory("dRing", spec.ringType),  memory("kRing", spec.ringType),
+        memory("gRing", DataType::F32),  memory("stateIndices", index),
+        memory("writePos", i32),         memory("forceFlush", i32),
+        scalar("scale", DataType::F32),  memory("globalScratch", i32),
+        memory("profileScratch", i32)};
   return {memory("stateIndices", index), scalar("stateIndexStride"),
           scalar("batch", i32), scalar("slots", i32), memory("writePos", i32),
           memory("state", spec.stateType), scalar("statePitch"),
@@ -62,31 +74,65 @@ class DecodeProgram : PoolProgram {
 public:
   DecodeProgram(MLIRContext &context, const DecodeSpec &spec,
                 const DecodeTuning &tuning)
-      : PoolProgram(context, spec, tuning, argumentsOf(spec)) {
-    pool = {b.argument("state"),      b.argument("dRing"),
-            b.argument("kRing"),      b.argument("gRing"),
-            b.argument("statePitch"), b.argument("dPitch"),
-            b.argument("kPitch"),     b.argument("gPitch")};
+      : PoolProgram(context, spec, tuning, argumentsOf(spec)),
+        isNative(spec.abi == LaunchAbi::Native) {
+    if (!isNative)
+      fixStrides();
+    pool = {.state = b.argument("state"),
+            .dRing = b.argument("dRing"),
+            .kRing = b.argument("kRing"),
+            .gRing = b.argument("gRing"),
+            .flushed = isNative ? Value() : b.argument("finalState"),
+            .statePitch = b.argument("statePitch"),
+            .dPitch = b.argument("dPitch"),
+            .kPitch = b.argument("kPitch"),
+            .gPitch = b.argument("gPitch")};
   }
 
   OwningOpRef<ModuleOp> build() {
-    setRow(locateHead(ProgramIdOp::create(b, Axis::X)));
-    // Any grid: blocks past the batch do nothing.
-    b.when(b.isLess(at.row, b.argument("batch")), [&] {
-      readPlaces();
-      Value isThere = negated(isNull(at.slot));
-      b.branch(
-          b.allOf(isThere, allLegal()), [&] { liveRow(); },
-          [&] { nullRow(isThere); });
-    });
+    if (isNative) {
+      setRow(locateHead(ProgramIdOp::create(b, Axis::X)));
+      // Any grid: blocks past the batch do nothing.
+      b.when(b.isLess(at.row, b.argument("batch")), [&] { row(); });
+    } else {
+      setHead(ProgramIdOp::create(b, Axis::X), ProgramIdOp::create(b, Axis::Z));
+      setRow(ProgramIdOp::create(b, Axis::Y));
+      row();
+    }
     return b.take();
   }
 
 private:
+  const bool isNative;        ///< Else LaunchAbi::Triton.
   Value trackSlot, isTracked; ///< If the spec has track_indices.
 
+  void fixStrides() {
+    const DenseStrides dense = denseStrides(spec);
+    for (auto [name, value] :
+         {std::pair<const char *, int64_t>{"stateIndexStride", 1},
+          {"qStride", dense.q},
+          {"aStride", dense.a},
+          {"bStride", dense.b},
+          {"outStride", dense.out},
+          {"statePitch", dense.state},
+          {"dPitch", dense.d},
+          {"kPitch", dense.k},
+          {"gPitch", dense.g}})
+      b.replaceArgument(name, b.i64(value));
+  }
+
+  void row() {
+    readPlaces();
+    Value isThere = negated(isNull(at.slot));
+    b.branch(
+        b.allOf(isThere, allLegal()), [&] { liveRow(); },
+        [&] { nullRow(isThere); });
+  }
+
+  /// Triton's kernels do not know how many there are.
   Value isSlot(Value slot) {
-    return b.isLess(slot, b.toI64(b.argument("slots")));
+    return isNative ? b.isLess(slot, b.toI64(b.argument("slots")))
+                    : trueValue();
   }
 
   void readSlot() { at.slot = loadIndex("stateIndices", "stateIndexStride"); }
@@ -151,7 +197,8 @@ private:
     b.describe("out");
     Value zeros = SplatOp::create(b, b.tileType({rows}), b.f32(0));
     b.storeTile(zeros, outView());
-    b.when(isThere, [&] { reportFailure(b.argument("layer")); });
+    if (isNative)
+      b.when(isThere, [&] { reportFailure(b.argument("layer")); });
   }
 
   //===--- The parts of a step -----------------------------------------------//
@@ -312,16 +359,16 @@ private:
   /// given), to the tracking slot if there is one.
   void store(Value state, const Token &token, Value isWanted) {
     b.describe("flush");
-    SmallVector<Value> destinations = {stateView(at.dst, isWanted)};
+    SmallVector<Value> destinations = {flushView(at.dst, isWanted)};
     if (spec.hasTrackIndices)
-      destinations.push_back(stateView(trackSlot, isTracked));
+      destinations.push_back(flushView(trackSlot, isTracked));
     FlushOp::create(b, state, token.gate.alpha, token.d, token.k, destinations);
   }
 
   /// Stores the state before the token.
   void storeHistory(Value state) {
     b.describe("flush");
-    FlushOp::create(b, state, Value(), Value(), Value(), stateView(at.dst));
+    FlushOp::create(b, state, Value(), Value(), Value(), flushView(at.dst));
   }
 
   /// Writes d, k and the gate to the first free ring row, in its format. Each

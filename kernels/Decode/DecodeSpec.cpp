@@ -2,11 +2,14 @@
 
 #include "kernels/Decode/DecodeSpec.h"
 
+#include "kernels/Decode/TritonArgs.h"
+
 #include <algorithm>
 #include <bit>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <initializer_list>
+#include <utility>
 #include <vector>
 
 namespace replayjit {
@@ -166,6 +169,52 @@ static Status checkToken(const DecodeSpec &spec) {
   return Status::ok();
 }
 
+/// What Triton's signature has no argument for. Expects a spec that is valid
+/// with the native ABI.
+static Status checkTritonAbi(const DecodeSpec &spec) {
+  if (spec.abi == LaunchAbi::Native)
+    return Status::ok();
+  auto refused = [](std::string_view what, std::string_view need) {
+    return Status::invalid(fmt::format(
+        "abi: triton is not allowed with {}; its signature {}", what, need));
+  };
+  if (spec.family != Family::Replay)
+    return refused(fmt::format("family {}", toString(spec.family)),
+                   "is that of the replay kernel");
+  if (spec.gate != Gate::Softplus)
+    return refused("gate lowerBound", "has no lower bound");
+  if (spec.ringFormat != RingFormat::Raw)
+    return refused(fmt::format("ringFormat {}", toString(spec.ringFormat)),
+                   "means a raw ring");
+  for (auto [has, field] : {std::pair{spec.hasSeparateQkv, "hasSeparateQkv"},
+                            {spec.hasRingIndices, "hasRingIndices"},
+                            {spec.hasDstIndices, "hasDstIndices"},
+                            {spec.hasTrackIndices, "hasTrackIndices"}})
+    if (has)
+      return refused(fmt::format("{} = true", field), "has no argument for it");
+  if (spec.alignment == 0)
+    return Status::ok();
+  const DenseStrides dense = denseStrides(spec);
+  struct Stride {
+    const char *name;
+    int64_t bytes;
+  };
+  for (Stride stride :
+       {Stride{"mixed_qkv", dense.q * byteSize(spec.actType)},
+        {"a", spec.isKda ? dense.a * byteSize(spec.gateType) : 0},
+        {"out", dense.out * byteSize(spec.outType)},
+        {"state", dense.state * byteSize(spec.stateType)},
+        {"d_ring", dense.d * byteSize(spec.ringType)},
+        {"k_ring", dense.k * byteSize(spec.ringType)},
+        {"g_ring", spec.isKda ? dense.g * byteSize(DataType::F32) : 0}})
+    if (stride.bytes % spec.alignment != 0)
+      return Status::invalid(fmt::format(
+          "alignment: {} is not allowed with abi triton and these sizes, since "
+          "a dense row of {} has {} bytes; it must be 0",
+          spec.alignment, stride.name, stride.bytes));
+  return Status::ok();
+}
+
 static Status validateSpec(const DecodeSpec &spec) {
   using enum DataType;
   if (Status status = firstError({
@@ -191,6 +240,8 @@ static Status validateSpec(const DecodeSpec &spec) {
   if (Status status = checkFamily(spec); !status)
     return status;
   if (Status status = checkRingFormat(spec); !status)
+    return status;
+  if (Status status = checkTritonAbi(spec); !status)
     return status;
   if (spec.readout == Readout::Rebuild &&
       nextPowerOfTwo(spec.headDimK) < minDotWidth)
@@ -267,6 +318,11 @@ Status validate(const DecodeSpec &spec, const DecodeTuning &tuning,
     return Status::invalid(fmt::format(
         "prefetchDistance: {} is not allowed; it must be from 0 to {}",
         tuning.prefetchDistance, 1 << 20));
+  if (tuning.prefetchDistance > 0 && spec.abi == LaunchAbi::Triton)
+    return Status::invalid(fmt::format(
+        "prefetchDistance: {} is not allowed with abi triton, whose "
+        "kernels do not know the slots of other rows; use 0",
+        tuning.prefetchDistance));
   if (tuning.prefetchDistance > 0 && !target.hasBulkCopy)
     return Status::error(
         StatusCode::Unsupported,
@@ -372,7 +428,30 @@ std::string kernelName(const DecodeSpec &spec, const DecodeTuning &tuning) {
     name += fmt::format("_mr{}", tuning.maxRegisters);
   if (tuning.prefetchDistance)
     name += fmt::format("_pf{}", tuning.prefetchDistance);
+  addIf(spec.abi == LaunchAbi::Triton, "_triton");
   return name;
+}
+
+DecodeSpec canonical(DecodeSpec spec) {
+  const DecodeSpec usual;
+  if (spec.family != Family::Replay)
+    spec.hasForceFlush = usual.hasForceFlush;
+  if (spec.family == Family::Packed)
+    spec.ringType = usual.ringType;
+  if (spec.family != Family::Materialize) {
+    spec.hasMask = usual.hasMask;
+    return spec;
+  }
+  spec.actType = usual.actType;
+  spec.gateType = usual.gateType;
+  spec.paramType = usual.paramType;
+  if (spec.readout == Readout::OutputOnly)
+    spec.outType = usual.outType; // else the dot rounds to it
+  spec.gate = usual.gate;
+  spec.qkL2Norm = usual.qkL2Norm;
+  spec.betaRound = usual.betaRound;
+  spec.hasSeparateQkv = usual.hasSeparateQkv;
+  return spec;
 }
 
 namespace {

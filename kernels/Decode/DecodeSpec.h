@@ -65,6 +65,12 @@ enum class Gate : uint8_t {
   LowerBound, ///< g = lower_bound sigmoid(exp(A_log) x); KDA's "safe gate"
 };
 
+/// How a launch hands over its arguments.
+enum class LaunchAbi : uint8_t {
+  Native, ///< DecodeArgs: run-time strides, slot bounds, error word, any grid.
+  Triton, ///< TritonArgs: dense, a grid of three dimensions; Family::Replay.
+};
+
 /// How a flush's product of ring rows is computed.
 enum class FlushPrecision : uint8_t { Ieee, Tf32x3 };
 
@@ -116,6 +122,10 @@ struct DecodeSpec {
   /// wide accesses; 0 promises only the element's own alignment.
   int alignment = 16;
 
+  /// Triton needs what its kernel has: a raw ring, the softplus gate, packed
+  /// q, k and v, one index array (see TritonArgs.h).
+  LaunchAbi abi = LaunchAbi::Native;
+
   bool operator==(const DecodeSpec &) const = default;
 };
 
@@ -152,6 +162,9 @@ std::string_view toString(RingFormat format);
 /// A symbol such as "gdn_decode_h16_hv32_k128_v128_l16_..." that names every
 /// specialized fact the family has; equal symbols mean equal programs.
 std::string kernelName(const DecodeSpec &spec, const DecodeTuning &tuning);
+
+/// The same kernel, with the default for each fact that its family ignores.
+DecodeSpec canonical(DecodeSpec spec);
 
 /// The shape and gate of a shipped model on one rank. `model` is one of
 /// qwen3-next, qwen3.5-27b, qwen3.5-397b (GDN), kimi-linear, kimi-k3,

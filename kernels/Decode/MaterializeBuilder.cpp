@@ -90,7 +90,7 @@ private:
       if (spec.ringFormat != RingFormat::Raw)
         total = readTotal();
       Value state = readState(total);
-      FlushOp::create(b, state, Value(), Value(), Value(), stateView(at.dst));
+      FlushOp::create(b, state, Value(), Value(), Value(), flushView(at.dst));
     });
   }
 

@@ -21,9 +21,15 @@ PoolProgram::PoolProgram(MLIRContext &context, const DecodeSpec &spec,
 }
 
 Value PoolProgram::locateHead(Value block) {
-  at.tile = b.remI(block, tiles);
+  Value tile = b.remI(block, tiles);
   Value pair = b.divI(block, tiles);
-  at.head = b.remI(pair, spec.numValueHeads);
+  setHead(tile, b.remI(pair, spec.numValueHeads));
+  return b.divI(pair, spec.numValueHeads);
+}
+
+void PoolProgram::setHead(Value tile, Value head) {
+  at.tile = tile;
+  at.head = head;
   at.keyHead = b.divI(at.head, spec.numValueHeads / spec.numKeyHeads);
   at.firstV = b.mulI(at.tile, b.i32(rows));
   // A head whose V is no multiple of BV has fewer rows in its last tile.
@@ -31,7 +37,6 @@ Value PoolProgram::locateHead(Value block) {
   if (spec.headDimV % rows != 0)
     at.vDim.dynamicSize =
         b.minI(b.subI(b.i32(spec.headDimV), at.firstV), b.i32(rows));
-  return b.divI(pair, spec.numValueHeads);
 }
 
 void PoolProgram::setRow(Value row) {
@@ -126,7 +131,15 @@ int64_t PoolProgram::alignment(DataType type, int64_t elements) {
   return bytes;
 }
 
-Value PoolProgram::stateView(Value slot, Value isWanted) {
+Value PoolProgram::stateView(Value slot) {
+  return stateView(pool.state, slot, /*isWanted=*/{});
+}
+
+Value PoolProgram::flushView(Value slot, Value isWanted) {
+  return stateView(pool.flushed ? pool.flushed : pool.state, slot, isWanted);
+}
+
+Value PoolProgram::stateView(Value pointer, Value slot, Value isWanted) {
   int64_t k = spec.headDimK;
   b.describe("state");
   Value offset =
@@ -138,7 +151,7 @@ Value PoolProgram::stateView(Value slot, Value isWanted) {
     Value all = rowsDim.dynamicSize ? rowsDim.dynamicSize : b.i32(rows);
     rowsDim.dynamicSize = b.select(isWanted, all, b.i32(0));
   }
-  return b.view(pool.state, offset, {rowsDim, Dim{k, 1}},
+  return b.view(pointer, offset, {rowsDim, Dim{k, 1}},
                 alignment(spec.stateType, k));
 }
 

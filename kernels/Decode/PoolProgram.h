@@ -33,6 +33,7 @@ protected:
   /// Pointers and slot pitches of one layer.
   struct Pool {
     Value state, dRing, kRing, gRing;
+    Value flushed; ///< Where states are stored; null: in `state`.
     Value statePitch, dPitch, kPitch, gPitch;
   };
   Pool pool;
@@ -62,6 +63,7 @@ protected:
   /// Sets the block's place from its number; returns what is left of it, the
   /// number of the batch row.
   Value locateHead(Value block);
+  void setHead(Value tile, Value head);
   void setRow(Value row);
 
   //===--- Indices of the row ------------------------------------------------//
@@ -87,8 +89,10 @@ protected:
   Value ringRow(Value pitch, Value inner, Value index, int64_t size);
   /// What the spec promises, cut down to what divides `elements` of `type`.
   int64_t alignment(DataType type, int64_t elements);
-  /// The block's rows of a state; no rows unless `isWanted`, if it is given.
-  Value stateView(Value slot, Value isWanted = {});
+  /// The block's rows of a state to be read, and to be stored; no rows unless
+  /// `isWanted`, if it is given.
+  Value stateView(Value slot);
+  Value flushView(Value slot, Value isWanted = {});
   /// Physical ring row of logical row `index`, which is 0..2L-1.
   Value physicalRow(Value index);
   /// The sum of all gates in the ring, from its newest row; 0 if it is empty.
@@ -98,6 +102,9 @@ protected:
 
   Value trueValue();
   Value negated(Value condition);
+
+private:
+  Value stateView(Value pointer, Value slot, Value isWanted);
 };
 
 } // namespace replayjit

@@ -23,6 +23,7 @@ static std::string valueText(Enum value) {
 
 CacheKey CacheKey::of(const DecodeSpec &spec, const DecodeTuning &tuning,
                       const Target &target, int version) {
+  const DecodeSpec own = canonical(spec);
   std::string text = fmt::format("generator.version = {}\n", version);
   auto lines = [&text](const char *group) {
     return [&text, group](const char *name, const auto &value) {
@@ -30,9 +31,9 @@ CacheKey CacheKey::of(const DecodeSpec &spec, const DecodeTuning &tuning,
     };
   };
   visitFields(target, lines("target"));
-  visitFields(spec, lines("spec"));
+  visitFields(own, lines("spec"));
   visitFields(tuning, lines("tuning"));
-  return {spec, tuning, target, text, digestOf(text)};
+  return {own, tuning, target, text, digestOf(text)};
 }
 
 std::vector<std::string_view> factsOf(std::string_view keyText) {

@@ -15,7 +15,7 @@ namespace replayjit {
 /// cubin are no part of it: a machine with only a driver finds what another
 /// has assembled.
 struct CacheKey {
-  DecodeSpec spec;
+  DecodeSpec spec; ///< In its canonical form.
   DecodeTuning tuning;
   Target target;
   std::string text;   ///< One line "name = value" per fact, in a fixed order.

@@ -74,6 +74,16 @@ constexpr const char *wordOf(Gate gate) {
   return nullptr;
 }
 
+constexpr const char *wordOf(LaunchAbi abi) {
+  switch (abi) {
+  case LaunchAbi::Native:
+    return "native";
+  case LaunchAbi::Triton:
+    return "triton";
+  }
+  return nullptr;
+}
+
 constexpr const char *wordOf(FlushPrecision precision) {
   switch (precision) {
   case FlushPrecision::Ieee:
@@ -110,8 +120,8 @@ void visitFields(Spec &spec, Visit &&visit) {
          ringDepth, actType, gateType, paramType, outType, stateType, ringType,
          indexType, qkL2Norm, gate, betaRound, hasForceFlush, ringFormat,
          isCircular, hasSeparateQkv, hasRingIndices, hasDstIndices,
-         hasTrackIndices, hasMask, trapOnError, nullSlot, readout, alignment] =
-      spec;
+         hasTrackIndices, hasMask, trapOnError, nullSlot, readout, alignment,
+         abi] = spec;
   visit("family", family);
   visit("isKda", isKda);
   visit("numKeyHeads", numKeyHeads);
@@ -141,6 +151,7 @@ void visitFields(Spec &spec, Visit &&visit) {
   visit("nullSlot", nullSlot);
   visit("readout", readout);
   visit("alignment", alignment);
+  visit("abi", abi);
 }
 
 template <Is<DecodeTuning> Tuning, typename Visit>

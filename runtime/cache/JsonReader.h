@@ -31,6 +31,8 @@ constexpr const char *wordOf(KernelParam::Kind kind) {
     return "i32";
   case KernelParam::Kind::F32:
     return "f32";
+  case KernelParam::Kind::Bytes:
+    return "bytes";
   }
   return nullptr;
 }

@@ -37,10 +37,13 @@ template <typename Fields> static Json fieldsToJson(const Fields &fields) {
 /// `madeFrom` comes after the target.
 static Json record(const CompiledKernel &kernel, const Json &madeFrom) {
   Json params = Json::array();
-  for (const KernelParam &param : kernel.signature.params)
+  for (const KernelParam &param : kernel.signature.params) {
     params.push_back({{"name", param.name},
                       {"kind", wordOf(param.kind)},
                       {"offset", param.offset}});
+    if (param.kind == KernelParam::Kind::Bytes)
+      params.back()["size"] = param.size;
+  }
   const ResourceUsage &usage = kernel.resources;
   Json record = {{"name", kernel.name}, {"target", kernel.target.chip}};
   record.update(madeFrom);
@@ -122,11 +125,12 @@ static void readSignature(const ObjectReader &record,
     object.read("name", param.name);
     object.read("kind", param.kind);
     object.read("offset", param.offset);
+    const bool isOther = param.kind == KernelParam::Kind::Bytes;
+    if (isOther)
+      object.read("size", param.size);
     object.refuseOthers();
-    const bool isWide = param.kind == KernelParam::Kind::Pointer ||
-                        param.kind == KernelParam::Kind::I64;
-    const uint64_t size = isWide ? 8 : 4;
-    if (param.offset < end || param.offset % size != 0 ||
+    const uint64_t size = param.bytes();
+    if (param.offset < end || (!isOther && param.offset % size != 0) ||
         param.offset + size > signature.bytes)
       object.fail("offset", fmt::format("{} is not allowed; {} bytes there "
                                         "leave their place in a buffer of {}",

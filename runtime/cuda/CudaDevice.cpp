@@ -74,11 +74,11 @@ public:
   Status freeMapped(const MappedMemory &memory) override;
   Result<std::unique_ptr<LoadedKernel>>
   load(const CompiledKernel &kernel) override;
-  Status launch(LoadedKernel &kernel, uint32_t blocks, const void *params,
+  Status launch(LoadedKernel &kernel, Grid grid, const void *params,
                 size_t paramBytes) override;
   Status synchronize() override { return synchronizeOn(ownStream); }
 
-  Status launchOn(void *stream, LoadedKernel &kernel, uint32_t blocks,
+  Status launchOn(void *stream, LoadedKernel &kernel, Grid grid,
                   const void *params, size_t paramBytes) override;
   Status fill32On(void *stream, uint64_t dst, uint32_t value,
                   size_t count) override;
@@ -282,15 +282,18 @@ CudaDevice::load(const CompiledKernel &kernel) {
   return std::unique_ptr<LoadedKernel>(std::move(*loaded));
 }
 
-Status CudaDevice::launch(LoadedKernel &kernel, uint32_t blocks,
-                          const void *params, size_t paramBytes) {
-  Status status = launchOn(ownStream, kernel, blocks, params, paramBytes);
+Status CudaDevice::launch(LoadedKernel &kernel, Grid grid, const void *params,
+                          size_t paramBytes) {
+  Status status = launchOn(ownStream, kernel, grid, params, paramBytes);
   if (capturing && captureFault && !status)
     captureFault = status;
   return status;
 }
 
-Status CudaDevice::launchOn(void *where, LoadedKernel &loaded, uint32_t blocks,
+/// The most blocks of a grid in y and in z.
+static constexpr uint32_t mostAcross = 65535;
+
+Status CudaDevice::launchOn(void *where, LoadedKernel &loaded, Grid grid,
                             const void *params, size_t paramBytes) {
   auto &kernel = static_cast<CudaKernel &>(loaded);
   auto refused = [&](std::string why) {
@@ -302,18 +305,23 @@ Status CudaDevice::launchOn(void *where, LoadedKernel &loaded, uint32_t blocks,
     return refused(fmt::format("{} bytes of parameters were given, its "
                                "signature has {}",
                                paramBytes, kernel.paramBytes()));
-  if (blocks > static_cast<uint32_t>(std::numeric_limits<int32_t>::max()))
+  if (grid.x > static_cast<uint32_t>(std::numeric_limits<int32_t>::max()))
     return refused(
-        fmt::format("{} blocks; a grid has at most 2^31 - 1", blocks));
-  if (blocks == 0)
+        fmt::format("{} blocks; a grid has at most 2^31 - 1", grid.x));
+  if (grid.y > mostAcross || grid.z > mostAcross)
+    return refused(fmt::format("{} by {} blocks in y and z; a grid has at most "
+                               "{} in each",
+                               grid.y, grid.z, mostAcross));
+  if (grid.isEmpty())
     return Status::ok();
 
   ContextScope scope(api, context);
   if (!scope.status())
     return scope.status();
   CUlaunchConfig config = {};
-  config.gridDimX = blocks;
-  config.gridDimY = config.gridDimZ = 1;
+  config.gridDimX = grid.x;
+  config.gridDimY = grid.y;
+  config.gridDimZ = grid.z;
   config.blockDimX = kernel.launch().threads;
   config.blockDimY = config.blockDimZ = 1;
   config.sharedMemBytes = kernel.launch().sharedBytes;
@@ -329,8 +337,8 @@ Status CudaDevice::launchOn(void *where, LoadedKernel &loaded, uint32_t blocks,
         std::move(status),
         fmt::format("launch '{}' with {} blocks of {} threads, {} bytes of "
                     "dynamic shared memory",
-                    kernel.name(), blocks, config.blockDimX,
-                    config.sharedMemBytes));
+                    kernel.name(), uint64_t(grid.x) * grid.y * grid.z,
+                    config.blockDimX, config.sharedMemBytes));
   return status;
 }
 

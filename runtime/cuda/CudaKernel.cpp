@@ -85,24 +85,12 @@ Status CudaKernel::readResources() {
   return Status::ok();
 }
 
-static size_t sizeOf(KernelParam::Kind kind) {
-  switch (kind) {
-  case KernelParam::Kind::Pointer:
-  case KernelParam::Kind::I64:
-    return 8;
-  case KernelParam::Kind::I32:
-  case KernelParam::Kind::F32:
-    return 4;
-  }
-  return 0;
-}
-
 /// Finds the end of the last parameter, and refuses a kernel whose parameters
 /// are not where the signature says: its arguments would be garbage.
 Status CudaKernel::checkParameters(const KernelSignature &signature) {
   const std::vector<KernelParam> &params = signature.params;
   if (!params.empty())
-    usedBytes = params.back().offset + sizeOf(params.back().kind);
+    usedBytes = params.back().offset + params.back().bytes();
   if (usedBytes > bufferBytes)
     return Status::invalid(fmt::format(
         "its signature has parameters up to byte {} in a buffer of {} bytes",
@@ -132,13 +120,12 @@ Status CudaKernel::checkParameters(const KernelSignature &signature) {
         fmt::format("its signature has {} parameters, its code has {}",
                     params.size(), code.size()));
   for (size_t i = 0; i < code.size(); ++i)
-    if (code[i].offset != params[i].offset ||
-        code[i].size != sizeOf(params[i].kind))
+    if (code[i].offset != params[i].offset || code[i].size != params[i].bytes())
       return Status::invalid(fmt::format(
           "parameter {} ('{}') is {} bytes at byte {} in its signature and {} "
           "bytes at byte {} in its code",
-          i, params[i].name, sizeOf(params[i].kind), params[i].offset,
-          code[i].size, code[i].offset));
+          i, params[i].name, params[i].bytes(), params[i].offset, code[i].size,
+          code[i].offset));
   return Status::ok();
 }
 

@@ -51,10 +51,10 @@ public:
   Result<std::unique_ptr<LoadedKernel>> load(const CompiledKernel &) override {
     return Status::error(StatusCode::Unsupported, "load: not in a fake");
   }
-  Status launch(LoadedKernel &kernel, uint32_t blocks, const void *params,
+  Status launch(LoadedKernel &kernel, Grid grid, const void *params,
                 size_t paramBytes) override {
     ++launches;
-    lastBlocks = blocks;
+    lastBlocks = grid.x;
     if (launches == failAtLaunch)
       return Status::error(StatusCode::DriverError, "launch: as told");
     auto &fake = static_cast<FakeKernel &>(kernel);

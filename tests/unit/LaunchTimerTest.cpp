@@ -35,9 +35,9 @@ public:
   Result<std::unique_ptr<LoadedKernel>> load(const CompiledKernel &) override {
     return std::unique_ptr<LoadedKernel>(new NoKernel());
   }
-  Status launch(LoadedKernel &, uint32_t blocks, const void *params,
+  Status launch(LoadedKernel &, Grid grid, const void *params,
                 size_t paramBytes) override {
-    CHECK(blocks == 5 * 7);
+    CHECK(grid == Grid(5 * 7));
     REQUIRE(paramBytes == sizeof(DecodeArgs));
     check(*static_cast<const DecodeArgs *>(params));
     ++launches;
