@@ -206,11 +206,10 @@ Status EmulationDevice::checkStream(void *stream) {
       "emulation: stream {} is not allowed; its one stream is null", stream));
 }
 
-Status EmulationDevice::launchOn(void *stream, LoadedKernel &kernel,
-                                 uint32_t blockCount, const void *params,
-                                 size_t paramBytes) {
+Status EmulationDevice::launchOn(void *stream, LoadedKernel &kernel, Grid grid,
+                                 const void *params, size_t paramBytes) {
   Status status = checkStream(stream);
-  return status ? launch(kernel, blockCount, params, paramBytes) : status;
+  return status ? launch(kernel, grid, params, paramBytes) : status;
 }
 
 Status EmulationDevice::fill32On(void *stream, uint64_t dst, uint32_t value,

@@ -4,7 +4,13 @@
 #include "tools/SpecOptions.h"
 #include "tools/Tools.h"
 
+#include "runtime/aot/KernelFiles.h"
+#include "runtime/aot/TritonEntry.h"
 #include "runtime/cache/DiskCache.h"
+#include "runtime/cache/KernelRecord.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/SHA256.h"
 
 #include <fmt/format.h>
 
@@ -18,7 +24,10 @@ struct Options {
   std::string folders;
   std::optional<uint64_t> maxBytes;
   bool damaged = false;
-  SpecOptions kernel; ///< Of explain.
+  SpecOptions kernel;              ///< Of explain.
+  std::string exported;            ///< Of export-triton: PATH/NAME.
+  TritonExport triton;             ///< Of export-triton.
+  std::string entry, importFolder; ///< Of import-triton.
 };
 } // namespace
 
@@ -121,6 +130,34 @@ static int explain(const DiskCache &cache, const SpecOptions &flags) {
   return 0;
 }
 
+static int exportTriton(const Options &options) {
+  Result<CompiledKernel> kernel = readKernelFiles(options.exported);
+  if (!kernel)
+    return fail(kernel.status().message);
+  TritonExport triton = options.triton;
+  if (triton.hash.empty())
+    triton.hash = llvm::toHex(
+        llvm::SHA256::hash(llvm::arrayRefFromStringRef(kernel->ptx)),
+        /*LowerCase=*/true);
+  Result<std::string> folder = exportToTriton(*kernel, triton);
+  if (!folder)
+    return fail(folder.status().message);
+  fmt::print("{}\n", *folder);
+  return 0;
+}
+
+static int importTriton(const Options &options) {
+  Result<CompiledKernel> kernel = importFromTriton(options.entry);
+  if (!kernel)
+    return fail(kernel.status().message);
+  if (Status status =
+          writeKernelFiles(options.importFolder, *kernel, toJson(*kernel));
+      !status)
+    return fail(status.message);
+  fmt::print("{}/{}.json\n", options.importFolder, kernel->name);
+  return 0;
+}
+
 int replayjit::replayCache(int argc, char **argv) {
   CLI::App app("Shows and tends the folders in which compiled kernels are "
                "kept",
@@ -149,8 +186,36 @@ int replayjit::replayCache(int argc, char **argv) {
       "explain", "Why a kernel is found or not, and what the nearest entry "
                  "has instead");
   options.kernel.addTo(*explaining);
+  CLI::App *exporting = app.add_subcommand(
+      "export-triton", "Write a kernel of --abi triton as an entry of Triton's "
+                       "cache");
+  exporting
+      ->add_option("kernel", options.exported,
+                   "PATH/NAME of NAME.json, NAME.cubin and NAME.ptx: of "
+                   "replay-compile --out-dir, or ROOT/KEY/kernel of our cache")
+      ->required();
+  exporting
+      ->add_option("--to", options.triton.cacheFolder,
+                   "What $TRITON_CACHE_DIR will be; entries cannot be moved")
+      ->required();
+  exporting->add_option("--hash", options.triton.hash,
+                        "The hash for which Triton is to find it; default: a "
+                        "SHA-256 of the PTX");
+  exporting->add_option("--file", options.triton.file,
+                        "Name of the files, for Triton that of the Python "
+                        "function; default: the kernel's name");
+  CLI::App *importing = app.add_subcommand(
+      "import-triton", "Write a kernel of Triton's cache as NAME.cubin, "
+                       "NAME.ptx and NAME.json, our record");
+  importing->add_option("entry", options.entry, "Folder in Triton's cache")
+      ->required();
+  importing->add_option("--to", options.importFolder, "Where to")->required();
   if (std::optional<int> status = parse(app, argc, argv))
     return *status;
+  if (*importing)
+    return importTriton(options);
+  if (*exporting)
+    return exportTriton(options);
 
   Result<DiskCache> cache = openCache(options, /*isReadOnly=*/!*pruning);
   if (!cache)

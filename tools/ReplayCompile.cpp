@@ -5,17 +5,19 @@
 #include "tools/Json.h"
 #include "tools/ProgramFile.h"
 #include "tools/Progress.h"
+#include "tools/PtxFile.h"
 #include "tools/SpecOptions.h"
 #include "tools/Tools.h"
 
 #include "kernels/Decode/DecodeBuilder.h"
+#include "runtime/aot/EmbedC.h"
+#include "runtime/aot/KernelFiles.h"
 #include "runtime/cache/CompileOnce.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <unistd.h>
 
 using namespace replayjit;
@@ -39,10 +41,12 @@ constexpr Artifact artifacts[] = {
     {"cubin", Stage::Cubin, nullptr},
     {"sass", Stage::Cubin, nullptr},
     {"json", Stage::Cubin, nullptr},
+    {"c", Stage::Cubin, nullptr},
 };
 
 struct Options {
   SpecOptions kernel;
+  PtxOptions ptx;
   std::string program; ///< A file; empty: the kernel of the flags.
   std::string emit, output, dumpDirectory, outDirectory, assembler = "any";
   int timing = 0; ///< Runs to time.
@@ -62,9 +66,11 @@ struct Options {
   bool cubinIsOptional() const {
     return !artifact() && !failOnSpill && !usesCache && outDirectory.empty();
   }
-  /// Says why --cache makes no sense with the other flags; an entry has the
-  /// last stages only.
+  /// Says why --cache or --from-ptx make no sense with the other flags: they
+  /// have the last stages only.
   Status checkCache() const;
+  Status checkPtx() const;
+  const char *needsStages() const;
   bool writesToStdout() const { return output.empty() || output == "-"; }
 };
 
@@ -80,7 +86,9 @@ void Options::addTo(CLI::App &app) {
                  "reports below is asked for")
       ->check(oneOf(names))
       ->group(group);
-  app.add_option("-o,--output", output, "Where to; default: stdout")
+  app.add_option("-o,--output", output,
+                 "Where to; default: stdout. For c: PATH/NAME makes NAME.h and "
+                 "NAME.c with functions NAME, NAME_load and NAME_unload")
       ->group(group);
   app.add_option("--out-dir", outDirectory,
                  "Write NAME.cubin, NAME.ptx and NAME.json there")
@@ -108,6 +116,7 @@ void Options::addTo(CLI::App &app) {
                  "Compile the replay.kernel written in this file; of the "
                  "kernel's flags only --readout counts")
       ->group("Kernel");
+  ptx.addTo(app);
 }
 
 const Artifact *Options::artifact() const {
@@ -130,32 +139,48 @@ Status Options::checkCache() const {
   const char *other = nullptr;
   if (!program.empty())
     other = "--mlir, whose kernels have no key";
-  else if (timing)
-    other = "--timing, which compiles";
-  else if (!dumpDirectory.empty())
-    other = "--dump-stages, which shows a compilation";
+  else
+    other = needsStages();
   if (other)
     return Status::invalid(fmt::format("--cache: not allowed with {}", other));
   if (const Artifact *wanted = artifact(); wanted && wanted->file)
     return Status::invalid(fmt::format(
-        "--cache: not allowed with --emit={}; an entry has ptx, cubin, sass "
-        "and json",
+        "--cache: not allowed with --emit={}; an entry has ptx, cubin, sass, "
+        "json and c",
         wanted->name));
   return Status::ok();
 }
 
-static Status writeFile(const std::string &path, std::string_view bytes) {
-  std::ofstream stream(path, std::ios::binary);
-  stream.write(bytes.data(), bytes.size());
-  stream.close();
-  if (stream)
-    return Status::ok();
-  return Status::error(StatusCode::NotFound,
-                       fmt::format("output: cannot write '{}'", path));
+/// What needs all stages and is asked for; null if nothing does.
+const char *Options::needsStages() const {
+  if (timing)
+    return "--timing, which compiles";
+  if (!dumpDirectory.empty())
+    return "--dump-stages, which shows a compilation";
+  return nullptr;
 }
 
-static std::string_view bytesOf(const std::vector<char> &bytes) {
-  return {bytes.data(), bytes.size()};
+Status Options::checkPtx() const {
+  auto refused = [](std::string_view other) {
+    return Status::invalid(
+        fmt::format("--from-ptx: not allowed with {}", other));
+  };
+  if (!program.empty())
+    return refused("--mlir");
+  if (usesCache)
+    return refused("--cache, whose kernels are made from a spec");
+  for (const CLI::Option *fact : kernel.facts())
+    if (fact->count())
+      return Status::invalid(fact->get_name() +
+                             ": not allowed with --from-ptx, whose file says "
+                             "what is computed");
+  if (const char *other = needsStages())
+    return refused(other);
+  if (const Artifact *wanted = artifact(); wanted && wanted->file)
+    return refused(fmt::format("--emit={}; allowed are ptx, cubin, sass, json "
+                               "and c",
+                               wanted->name));
+  return Status::ok();
 }
 
 namespace {
@@ -173,9 +198,10 @@ private:
   Result<CompiledKernel> findOrCompile();
   Status timeStages();
   Status writeArtifact(const Artifact &artifact);
-  Status writeDirectory();
+  Status writeC();
   std::string json() const {
-    return program ? toJson(kernel) : toJson(kernel, spec, tuning);
+    return program || options.ptx.isGiven() ? toJson(kernel)
+                                            : toJson(kernel, spec, tuning);
   }
   /// Reports share stdout only with reports.
   FILE *reportStream() const {
@@ -185,7 +211,8 @@ private:
   const Options &options;
   DecodeSpec spec;
   DecodeTuning tuning;
-  Target target;
+  std::optional<Target> givenTarget;
+  Target target; ///< The one given, or the default.
   CompileOptions compileOptions;
   StageClock startUp;
   Compiler compiler;
@@ -206,6 +233,7 @@ Status Run::setUp() {
   Result<std::optional<Target>> chip = options.kernel.target();
   if (!chip)
     return chip.status();
+  givenTarget = *chip;
   target = chip->value_or(Target());
   tuning = options.kernel.tuning(spec, /*rows=*/1, target);
   name = kernelName(spec, tuning);
@@ -297,6 +325,8 @@ Status Run::timeStages() {
 
 Status Run::writeArtifact(const Artifact &artifact) {
   const std::string kind = artifact.name;
+  if (kind == "c")
+    return writeC();
   std::string text;
   std::string_view bytes;
   if (artifact.file) {
@@ -327,23 +357,17 @@ Status Run::writeArtifact(const Artifact &artifact) {
   return Status::ok();
 }
 
-Status Run::writeDirectory() {
-  const std::filesystem::path base =
-      std::filesystem::path(options.outDirectory) / kernel.name;
-  std::error_code code;
-  std::filesystem::create_directories(options.outDirectory, code);
-  if (code)
-    return Status::error(StatusCode::NotFound,
-                         fmt::format("out-dir: cannot create '{}' ({})",
-                                     options.outDirectory, code.message()));
-  const std::string record = json();
-  for (auto [suffix, bytes] : {std::pair<const char *, std::string_view>{
-                                   ".cubin", bytesOf(kernel.cubin)},
-                               {".ptx", kernel.ptx},
-                               {".json", record}})
-    if (Status status = writeFile(base.string() + suffix, bytes); !status)
-      return status;
-  return Status::ok();
+/// NAME.h and NAME.c of -o PATH/NAME.
+Status Run::writeC() {
+  if (options.writesToStdout())
+    return Status::invalid("emit: c makes two files; name them with -o "
+                           "PATH/NAME");
+  const std::filesystem::path base = options.output;
+  Result<CSource> source = embedAsC(kernel, base.filename().string());
+  if (!source)
+    return source.status();
+  Status status = writeFile(base.string() + ".h", source->header);
+  return status ? writeFile(base.string() + ".c", source->source) : status;
 }
 
 Status Run::operator()() {
@@ -368,7 +392,11 @@ Status Run::operator()() {
         stageText = text;
     };
   Result<CompiledKernel> result =
-      options.usesCache ? findOrCompile() : compile(observer);
+      options.ptx.isGiven()
+          ? options.ptx.kernel(givenTarget, compileOptions.assemble,
+                               compileOptions.last == Stage::Cubin)
+      : options.usesCache ? findOrCompile()
+                          : compile(observer);
   if (!result)
     return result.status();
   kernel = std::move(*result);
@@ -381,14 +409,18 @@ Status Run::operator()() {
     if (Status status = writeArtifact(*artifact); !status)
       return status;
   if (!options.outDirectory.empty())
-    if (Status status = writeDirectory(); !status)
+    if (Status status = writeKernelFiles(options.outDirectory, kernel, json());
+        !status)
       return status;
   return options.failOnSpill ? checkSpills(kernel) : Status::ok();
 }
 
 int replayjit::replayCompile(int argc, char **argv) {
+  if (argc > 1 && std::string_view(argv[1]) == "bundle")
+    return replayBundle(argc - 1, argv + 1);
   CLI::App app("Compiles a decode kernel of Gated DeltaNet or Kimi Delta "
-               "Attention and writes\nthe stage asked for.",
+               "Attention and writes\nthe stage asked for. `replay-compile "
+               "bundle` makes all kernels of a model; see its --help.",
                "replay-compile");
   Options options;
   options.addTo(app);
@@ -404,6 +436,11 @@ int replayjit::replayCompile(int argc, char **argv) {
     return fail("timing: a negative count is not allowed", exitUsage);
   if (options.usesCache)
     if (Status status = options.checkCache(); !status)
+      return fail(status.message, exitUsage);
+  if (const CLI::Option *stray = options.ptx.stray())
+    return fail(stray->get_name() + ": needs --from-ptx", exitUsage);
+  if (options.ptx.isGiven())
+    if (Status status = options.checkPtx(); !status)
       return fail(status.message, exitUsage);
   Status status = Run(options)();
   std::fflush(stdout);

@@ -10,6 +10,7 @@ namespace replayjit {
 /// The tools. Each returns its exit status.
 int replayOpt(int argc, char **argv);
 int replayCompile(int argc, char **argv);
+int replayBundle(int argc, char **argv); ///< replay-compile bundle
 int replayRun(int argc, char **argv);
 int replayCache(int argc, char **argv);
 int replayBench(int argc, char **argv);

@@ -298,6 +298,15 @@ TEST_CASE_METHOD(Fixture, "loading and launching a cubin") {
              Contains("launch 'step'") && Contains("12 bytes"));
   CHECK_THAT(gpu->launch(**kernel, 0x80000000u, &params, 16).message,
              Contains("2147483648 blocks"));
+  CHECK_THAT(
+      gpu->launch(**kernel, {1, 2, 65536}, &params, sizeof(params)).message,
+      Contains("2 by 65536 blocks in y and z; a grid has at most 65535"));
+  CHECK(gpu->launch(**kernel, {3, 0, 2}, &params, sizeof(params)).isOk());
+  CHECK(count("cuLaunchKernelEx") == 1);
+  REQUIRE(gpu->launch(**kernel, {3, 5, 2}, &params, sizeof(params)).isOk());
+  CHECK(fake->lastLaunch.gridDimX == 3);
+  CHECK(fake->lastLaunch.gridDimY == 5);
+  CHECK(fake->lastLaunch.gridDimZ == 2);
 
   fake->failures["cuLaunchKernelEx"] = 1;
   Status failed = gpu->launch(**kernel, 2, &params, sizeof(params));

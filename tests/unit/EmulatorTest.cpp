@@ -46,6 +46,39 @@ TEST_CASE("special registers name lane, warp and block", "[emulator]") {
   }
 }
 
+TEST_CASE("blocks of a grid are numbered with x running fastest",
+          "[emulator]") {
+  struct Params {
+    int32_t *out;
+  };
+  std::vector<int32_t> out(2 * 3 * 4, -1);
+  Params params{out.data()};
+  TestGrid grid;
+  grid.threads = 1;
+  grid.blocks = {2, 3, 4};
+  grid.memory.add("out", out.data(), out.size() * 4);
+  for (LaneOrder order : everyOrder()) {
+    grid.order = order;
+    Status status = grid.run(
+        [](const void *p) {
+          const int32_t x = replayjit_emu_sreg(CtaIdX),
+                        y = replayjit_emu_sreg(CtaIdY),
+                        z = replayjit_emu_sreg(CtaIdZ);
+          store(static_cast<const Params *>(p)->out + x + 2 * y + 6 * z,
+                100 * x + 10 * y + z, Global);
+        },
+        &params);
+    REQUIRE(status.message == "");
+    for (int x = 0; x < 2; ++x)
+      for (int y = 0; y < 3; ++y)
+        for (int z = 0; z < 4; ++z)
+          CHECK(out[x + 2 * y + 6 * z] == 100 * x + 10 * y + z);
+  }
+  grid.blocks = {1 << 16, 1 << 15, 1};
+  CHECK(grid.run([](const void *) {}, &params).message ==
+        "emulation: 65536 x 32768 x 1 blocks; allowed are 2147483647 in all");
+}
+
 TEST_CASE("shuffles and votes", "[emulator]") {
   std::vector<int32_t> out(64 * 6, -1);
   TestGrid grid;

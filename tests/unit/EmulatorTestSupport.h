@@ -55,7 +55,7 @@ void store(T *to, T value, Space space = Shared, int32_t site = StoreX) {
 struct TestGrid {
   uint32_t threads = 32;
   uint32_t sharedBytes = 1024;
-  uint32_t blocks = 1;
+  Grid blocks = 1;
   LaneOrder order;
   MemoryMap memory;
 

@@ -137,6 +137,11 @@ FAKE CUresult cuCtxPopCurrent_v2(CUcontext *context) {
   return CUDA_SUCCESS;
 }
 
+FAKE CUresult cuCtxGetId(CUcontext context, unsigned long long *id) {
+  *id = state.contextIds[context];
+  return answer("cuCtxGetId");
+}
+
 FAKE CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes) {
   CUresult result = answer("cuMemAlloc");
   if (result == CUDA_SUCCESS) {
@@ -261,6 +266,27 @@ FAKE CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction,
   if (buffer)
     state.lastParams.assign(buffer, bytes);
   return answer("cuLaunchKernelEx");
+}
+
+FAKE CUresult cuLaunchKernel(CUfunction, unsigned gridX, unsigned gridY,
+                             unsigned gridZ, unsigned blockX, unsigned blockY,
+                             unsigned blockZ, unsigned sharedBytes,
+                             CUstream stream, void **params, void **) {
+  state.lastLaunch = {};
+  state.lastLaunch.gridDimX = gridX;
+  state.lastLaunch.gridDimY = gridY;
+  state.lastLaunch.gridDimZ = gridZ;
+  state.lastLaunch.blockDimX = blockX * blockY * blockZ;
+  state.lastLaunch.sharedMemBytes = sharedBytes;
+  state.lastLaunch.hStream = stream;
+  // Like the driver: it knows where each parameter goes and how large it is.
+  state.lastParams.clear();
+  for (size_t i = 0; i < state.params.size(); ++i) {
+    state.lastParams.resize(state.params[i].first);
+    state.lastParams.append(static_cast<const char *>(params[i]),
+                            state.params[i].second);
+  }
+  return answer("cuLaunchKernel");
 }
 
 FAKE CUresult cuLinkCreate_v2(unsigned count, CUjit_option *options,

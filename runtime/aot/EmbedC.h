@@ -1,0 +1,27 @@
+//===- EmbedC.h - A kernel as C source --------------------------*- C++ -*-===//
+#ifndef REPLAYJIT_RUNTIME_AOT_EMBEDC_H
+#define REPLAYJIT_RUNTIME_AOT_EMBEDC_H
+
+#include "compiler/CompiledKernel.h"
+
+#include <string>
+
+namespace replayjit {
+
+struct CSource {
+  std::string header, source; ///< Of NAME.h and NAME.c.
+};
+
+/// C11 that holds the kernel's cubin and launches it: functions `name`,
+/// `name`_load and `name`_unload, explained in the header. They open the CUDA
+/// driver at run time, load the kernel once per context, return CUresult codes,
+/// and never print or exit. The launch takes stream, grid and the kernel's
+/// parameters, but for the scratch pointers of Triton's ABI. Needs -ldl and
+/// pthreads, and nothing else of ours.
+///
+/// InvalidArgument if `name` is no C identifier or the kernel has no cubin.
+Result<CSource> embedAsC(const CompiledKernel &kernel, const std::string &name);
+
+} // namespace replayjit
+
+#endif

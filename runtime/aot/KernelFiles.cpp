@@ -1,0 +1,85 @@
+//===- KernelFiles.cpp - A kernel as three files --------------------------===//
+
+#include "runtime/aot/KernelFiles.h"
+
+#include "runtime/cache/KernelRecord.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+namespace replayjit {
+
+Status writeFile(const std::string &path, std::string_view bytes) {
+  std::ofstream stream(path, std::ios::binary);
+  stream.write(bytes.data(), bytes.size());
+  stream.close();
+  if (stream)
+    return Status::ok();
+  return Status::error(StatusCode::NotFound,
+                       fmt::format("output: cannot write '{}'", path));
+}
+
+Result<std::string> readFile(const std::string &path) {
+  std::ifstream stream(path, std::ios::binary);
+  std::string bytes(std::istreambuf_iterator<char>(stream), {});
+  if (stream.is_open() && !stream.bad() && !std::filesystem::is_directory(path))
+    return bytes;
+  return Status::error(StatusCode::NotFound,
+                       fmt::format("input: cannot read '{}'", path));
+}
+
+Status makeFolders(const std::string &path) {
+  std::error_code code;
+  std::filesystem::create_directories(path, code);
+  if (!code)
+    return Status::ok();
+  return Status::error(
+      StatusCode::NotFound,
+      fmt::format("output: cannot create '{}' ({})", path, code.message()));
+}
+
+std::string_view bytesOf(const std::vector<char> &bytes) {
+  return {bytes.data(), bytes.size()};
+}
+
+Status writeKernelFiles(const std::string &folder, const CompiledKernel &kernel,
+                        const std::string &record) {
+  if (Status status = makeFolders(folder); !status)
+    return status;
+  const std::string base =
+      (std::filesystem::path(folder) / kernel.name).string();
+  for (auto [suffix, bytes] : {std::pair<const char *, std::string_view>{
+                                   ".cubin", bytesOf(kernel.cubin)},
+                               {".ptx", kernel.ptx},
+                               {".json", record}})
+    if (Status status = writeFile(base + suffix, bytes); !status)
+      return status;
+  return Status::ok();
+}
+
+Result<CompiledKernel> readKernelFiles(const std::string &base) {
+  Result<std::string> json = readFile(base + ".json");
+  if (!json)
+    return json.status();
+  Result<KernelRecord> record = readRecord(*json);
+  if (!record)
+    return Status::invalid(
+        fmt::format("{}.json: {}", base, record.status().message));
+  CompiledKernel kernel = std::move(record->kernel);
+  Result<std::string> cubin = readFile(base + ".cubin");
+  if (!cubin)
+    return cubin.status();
+  if (cubin->size() != record->cubinBytes)
+    return Status::invalid(
+        fmt::format("{}.cubin has {} bytes; its record says {}", base,
+                    cubin->size(), record->cubinBytes));
+  kernel.cubin.assign(cubin->begin(), cubin->end());
+  if (Result<std::string> ptx = readFile(base + ".ptx"))
+    kernel.ptx = std::move(*ptx);
+  return kernel;
+}
+
+} // namespace replayjit

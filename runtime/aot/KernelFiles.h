@@ -1,0 +1,33 @@
+//===- KernelFiles.h - A kernel as three files ------------------*- C++ -*-===//
+#ifndef REPLAYJIT_RUNTIME_AOT_KERNELFILES_H
+#define REPLAYJIT_RUNTIME_AOT_KERNELFILES_H
+
+#include "compiler/CompiledKernel.h"
+
+#include <string>
+#include <string_view>
+
+namespace replayjit {
+
+/// Writes a file, or replaces it.
+Status writeFile(const std::string &path, std::string_view bytes);
+Result<std::string> readFile(const std::string &path);
+
+/// Makes a folder and those above it.
+Status makeFolders(const std::string &path);
+
+/// The bytes of a cubin as text.
+std::string_view bytesOf(const std::vector<char> &bytes);
+
+/// Writes NAME.cubin, NAME.ptx and NAME.json, `record`, into a folder, which is
+/// made. NAME is the kernel's. See toJson for the record.
+Status writeKernelFiles(const std::string &folder, const CompiledKernel &kernel,
+                        const std::string &record);
+
+/// The kernel of `base`.json with `base`.cubin, and `base`.ptx if it is there.
+/// Other than in a cache, nothing but their sizes is checked: trust the files.
+Result<CompiledKernel> readKernelFiles(const std::string &base);
+
+} // namespace replayjit
+
+#endif

@@ -1,0 +1,74 @@
+//===- ModelKernels.cpp - All kernels that serve a model ------------------===//
+
+#include "runtime/aot/ModelKernels.h"
+
+#include <algorithm>
+
+namespace replayjit {
+
+std::vector<DecodeSpec> specsOfModel(const DecodeSpec &model) {
+  std::vector<DecodeSpec> specs;
+  DecodeSpec decode = model;
+  decode.family = Family::Replay;
+  for (bool hasForceFlush : {true, false}) {
+    decode.hasForceFlush = hasForceFlush;
+    specs.push_back(decode);
+  }
+  if (model.abi == LaunchAbi::Triton)
+    return specs;
+
+  DecodeSpec packed = model;
+  packed.family = Family::Packed;
+  packed.ringDepth = 1;
+  packed.ringFormat = RingFormat::Raw;
+  packed.isCircular = packed.hasRingIndices = false;
+  specs.push_back(canonical(packed));
+  if (model.ringDepth > 1) { // else there is nothing to materialize
+    DecodeSpec materialize = model;
+    materialize.family = Family::Materialize;
+    materialize.hasDstIndices = materialize.hasTrackIndices = false;
+    specs.push_back(canonical(materialize));
+  }
+  return specs;
+}
+
+std::vector<KernelRequest> requestsOfModel(const DecodeSpec &model, int maxRows,
+                                           const Target &target,
+                                           int multiprocessors) {
+  std::vector<KernelRequest> requests;
+  for (const DecodeSpec &spec : specsOfModel(model)) {
+    std::vector<DecodeTuning> seen;
+    auto add = [&](int rows) {
+      const DecodeTuning tuning =
+          chooseTuning(spec, rows, target, multiprocessors);
+      if (std::find(seen.begin(), seen.end(), tuning) != seen.end())
+        return;
+      seen.push_back(tuning);
+      requests.push_back({spec, rows});
+    };
+    for (int rows = 1; rows <= maxRows; ++rows)
+      add(rows);
+    add(0);
+  }
+  return requests;
+}
+
+std::vector<CompileRequest>
+kernelsOfModel(const DecodeSpec &model, int maxRows, const Target &target,
+               const std::vector<int> &multiprocessors) {
+  std::vector<CompileRequest> kernels;
+  for (int count : multiprocessors)
+    for (const KernelRequest &request :
+         requestsOfModel(model, maxRows, target, count)) {
+      const DecodeTuning tuning =
+          chooseTuning(request.spec, request.rows, target, count);
+      auto isSame = [&](const CompileRequest &other) {
+        return other.spec == request.spec && other.tuning == tuning;
+      };
+      if (std::none_of(kernels.begin(), kernels.end(), isSame))
+        kernels.push_back({request.spec, tuning, target});
+    }
+  return kernels;
+}
+
+} // namespace replayjit

@@ -1,0 +1,33 @@
+//===- ModelKernels.h - All kernels that serve a model ----------*- C++ -*-===//
+#ifndef REPLAYJIT_RUNTIME_AOT_MODELKERNELS_H
+#define REPLAYJIT_RUNTIME_AOT_MODELKERNELS_H
+
+#include "runtime/Jit.h"
+
+#include <vector>
+
+namespace replayjit {
+
+/// The specs of one layer shape: decode with and without force_flush, packed
+/// decode, and materialize. `model` gives sizes, types and arguments, each as
+/// far as a family has it; its family and hasForceFlush do not count. A spec of
+/// LaunchAbi::Triton is for decode alone.
+std::vector<DecodeSpec> specsOfModel(const DecodeSpec &model);
+
+/// What to hand to Jit::prepareAll before serving up to `maxRows` requests at
+/// once on a GPU of type `target` with `multiprocessors` SMs: each kernel that
+/// Jit::prepare can pick there for 1 to maxRows rows, or for a large batch, is
+/// asked for once, by the smallest number of rows that picks it.
+std::vector<KernelRequest> requestsOfModel(const DecodeSpec &model, int maxRows,
+                                           const Target &target,
+                                           int multiprocessors);
+
+/// The distinct kernels behind these requests on any of several GPUs of one
+/// type, which differ in their SMs.
+std::vector<CompileRequest>
+kernelsOfModel(const DecodeSpec &model, int maxRows, const Target &target,
+               const std::vector<int> &multiprocessors);
+
+} // namespace replayjit
+
+#endif

@@ -1,0 +1,207 @@
+//===- ReplayBundle.cpp - All kernels of a model, ready to ship -----------===//
+
+#include "tools/CommandLine.h"
+#include "tools/Progress.h"
+#include "tools/SpecOptions.h"
+#include "tools/Tools.h"
+
+#include "runtime/CompileOnMiss.h"
+#include "runtime/aot/ModelKernels.h"
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <filesystem>
+#include <map>
+#include <set>
+
+using namespace replayjit;
+
+namespace {
+
+struct Options {
+  SpecOptions kernel;
+  std::vector<std::string> targets = {"sm_90a"};
+  std::vector<int> multiprocessors = {78, 114, 132, 148, 160};
+  std::string folder;
+  int maxRows = 1024, jobs = 0;
+
+  void addTo(CLI::App &app);
+};
+
+/// What the threads that compile share.
+class Bundle {
+public:
+  Bundle(DiskCache cache, std::vector<CompileRequest> kernels)
+      : kernels(std::move(kernels)), once(std::move(cache), {}),
+        compile(compileOnMiss()) {}
+
+  /// Compiles what is not there; the first error, if there is one.
+  Status run(int jobs);
+  /// A line for each target and family.
+  std::string table() const;
+
+private:
+  struct Row {
+    size_t kernels = 0, compiled = 0, bytes = 0;
+  };
+  void work(Progress &progress);
+
+  const std::vector<CompileRequest> kernels;
+  CompileOnce once;
+  const CompileFn compile;
+  std::atomic<size_t> next = 0;
+  std::mutex mutex; ///< Of all below.
+  size_t done = 0;
+  Status failure;
+  std::map<std::pair<std::string, Family>, Row> rows;
+  std::set<std::string> assemblers;
+};
+
+} // namespace
+
+void Options::addTo(CLI::App &app) {
+  const char *const group = "Bundle";
+  app.add_option("-o,--output", folder,
+                 "The folder; what it holds already is kept")
+      ->required()
+      ->group(group);
+  app.add_option("--targets", targets, "GPU architectures, divided by commas")
+      ->delimiter(',')
+      ->group(group)
+      ->capture_default_str();
+  app.add_option("--max-rows", maxRows, "The largest batch that is served")
+      ->check(within(1, 1 << 20))
+      ->group(group)
+      ->capture_default_str();
+  app.add_option("--multiprocessors", multiprocessors,
+                 "Kernels are chosen for GPUs with so many SMs")
+      ->delimiter(',')
+      ->check(within(1, 1 << 16))
+      ->group(group)
+      ->capture_default_str();
+  app.add_option("-j,--jobs", jobs, "Kernels at once; default: one per core")
+      ->check(within(1, 1024))
+      ->group(group);
+  kernel.addFactsTo(app);
+}
+
+void Bundle::work(Progress &progress) {
+  for (size_t i; (i = next++) < kernels.size();) {
+    const CompileRequest &request = kernels[i];
+    Status status = validate(request.spec, request.tuning, request.target);
+    Result<CompileOnce::Answer> answer = status;
+    if (status)
+      answer = once.findOrCompile(
+          CacheKey::of(request.spec, request.tuning, request.target),
+          [&] { return compile(request); });
+    std::lock_guard lock(mutex);
+    progress.update(++done, kernelName(request.spec, request.tuning));
+    if (!answer) {
+      if (failure)
+        failure = answer.status();
+      next = kernels.size();
+      return;
+    }
+    Row &row = rows[{request.target.chip, request.spec.family}];
+    row.kernels += 1;
+    row.compiled += answer->isCompiled;
+    row.bytes += answer->kernel.ptx.size() + answer->kernel.cubin.size();
+    assemblers.insert(answer->kernel.assembler);
+  }
+}
+
+Status Bundle::run(int jobs) {
+  Progress progress(kernels.size());
+  std::vector<std::thread> threads;
+  for (int i = 1; i < std::min<int>(jobs, kernels.size()); ++i)
+    threads.emplace_back([&] { work(progress); });
+  work(progress);
+  for (std::thread &thread : threads)
+    thread.join();
+  return failure;
+}
+
+std::string Bundle::table() const {
+  std::string text = fmt::format("{:<10}{:<13}{:>8}{:>10}{:>12}\n", "target",
+                                 "family", "kernels", "compiled", "bytes");
+  Row all;
+  auto line = [&](std::string_view chip, std::string_view family, Row row) {
+    text += fmt::format("{:<10}{:<13}{:>8}{:>10}{:>12}\n", chip, family,
+                        row.kernels, row.compiled, row.bytes);
+  };
+  for (const auto &[key, row] : rows) {
+    line(key.first, toString(key.second), row);
+    all.kernels += row.kernels;
+    all.compiled += row.compiled;
+    all.bytes += row.bytes;
+  }
+  line("all", "", all);
+  for (const std::string &assembler : assemblers)
+    text += fmt::format("assembled by {}\n", assembler);
+  return text;
+}
+
+static Status makeBundle(const Options &options) {
+  Result<DecodeSpec> spec = options.kernel.spec();
+  if (!spec)
+    return spec.status();
+  std::vector<CompileRequest> kernels;
+  for (const std::string &chip : options.targets) {
+    Result<Target> target = Target::parse(chip);
+    if (!target)
+      return target.status();
+    for (const CompileRequest &kernel : kernelsOfModel(
+             *spec, options.maxRows, *target, options.multiprocessors))
+      kernels.push_back(kernel);
+  }
+
+  DiskCacheOptions root;
+  root.roots = {options.folder};
+  root.maxBytes = 0;
+  bool isKept = true;
+  std::mutex mutex;
+  root.diagnose = [&](const std::string &sentence) {
+    std::lock_guard lock(mutex);
+    isKept = false;
+    warn(sentence);
+  };
+  Result<DiskCache> cache = DiskCache::open(root);
+  if (!cache)
+    return cache.status();
+  const std::string locks = cache->lockFolder();
+
+  const auto start = std::chrono::steady_clock::now();
+  Bundle bundle(std::move(*cache), std::move(kernels));
+  const int cores = std::max(1u, std::thread::hardware_concurrency());
+  Status status = bundle.run(options.jobs ? options.jobs : cores);
+  std::error_code ignored;
+  std::filesystem::remove_all(locks, ignored); // which readers do not need
+  if (!status)
+    return status;
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
+          .count();
+  fmt::print("{}{:.1f} s, in {}\n", bundle.table(), seconds, options.folder);
+  if (!isKept)
+    return Status::error(StatusCode::StorageFailed,
+                         fmt::format("bundle: '{}' may lack kernels; see the "
+                                     "warnings",
+                                     options.folder));
+  return Status::ok();
+}
+
+int replayjit::replayBundle(int argc, char **argv) {
+  CLI::App app("Compiles every kernel that serves a model: decode with and "
+               "without force_flush,\npacked decode and materialize, in all "
+               "variants that are chosen for 1 to --max-rows\nrequests. The "
+               "folder is a root for $REPLAYJIT_CACHE_DIR, also if it is "
+               "read-only,\nmoved or copied elsewhere.",
+               "replay-compile bundle");
+  Options options;
+  options.addTo(app);
+  if (std::optional<int> status = parse(app, argc, argv))
+    return *status;
+  Status status = makeBundle(options);
+  return status ? 0 : fail(status.message);
+}
