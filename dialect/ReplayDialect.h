@@ -39,6 +39,9 @@ inline constexpr llvm::StringLiteral kArgName = "replay.name";
 inline constexpr llvm::StringLiteral kArgReadOnly = "replay.readonly";
 /// The kernel attribute that caps a thread's registers.
 inline constexpr llvm::StringLiteral kMaxRegisters = "replay.max_registers";
+/// The kernel attribute of one that may start before its predecessor's end.
+inline constexpr llvm::StringLiteral kProgrammaticLaunch =
+    "replay.programmatic_launch";
 
 } // namespace replayjit::replay
 

@@ -49,6 +49,10 @@ def Replay_KernelOp : Replay_Op<"kernel", [
     Constraints: (K1) `num_warps` is a power of two from 1 to 32; (K2) the body
     is one block that ends in `replay.return`; (K3) arguments are pointers or
     scalars. A `replay.max_registers` attribute caps the registers of a thread.
+    A kernel with `replay.programmatic_launch` first waits for the kernel before
+    it on the stream (griddepcontrol, sm_90), then lets the next one start;
+    since that predecessor may still write them, none of its arguments is
+    read-only.
 
     ```mlir
     replay.kernel @copy(%src: !replay.ptr<f32>) num_warps(4) blocks_per_row(1) {

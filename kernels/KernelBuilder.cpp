@@ -55,6 +55,10 @@ void KernelBuilder::limitRegisters(int count) {
   kernel->setAttr(kMaxRegisters, getI32IntegerAttr(count));
 }
 
+void KernelBuilder::allowProgrammaticLaunch() {
+  kernel->setAttr(kProgrammaticLaunch, getUnitAttr());
+}
+
 void KernelBuilder::describe(const std::string &what) {
   setLoc(NameLoc::get(getStringAttr(what)));
 }

@@ -52,6 +52,8 @@ public:
   }
   /// Caps the registers of a thread.
   void limitRegisters(int count);
+  /// The kernel waits for its predecessor, and lets its successor start.
+  void allowProgrammaticLaunch();
   /// Names the locations of what is built next.
   void describe(const std::string &what);
 

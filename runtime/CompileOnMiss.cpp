@@ -39,6 +39,8 @@ private:
 
 CompileFn compileOnMiss(AssembleOptions assemble) {
   CompileOptions options;
+  if (assemble.preference == AssembleOptions::Preference::Driver)
+    options.last = Stage::PTX;
   options.assemble = std::move(assemble);
   auto pool = std::make_shared<CompilerPool>();
   return [pool, options](const CompileRequest &request) {

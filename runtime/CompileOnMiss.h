@@ -12,7 +12,7 @@
 
 namespace replayjit {
 
-/// For JitOptions::compile. Each thread that compiles at the same time as
+/// For JitOptions::compile. With the driver as assembler it stops at PTX. Each thread that compiles at the same time as
 /// others has a Compiler of its own; they are kept for later calls.
 CompileFn
 compileOnMiss(AssembleOptions assemble = AssembleOptions::fromEnvironment());

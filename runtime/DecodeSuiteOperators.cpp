@@ -370,6 +370,11 @@ void addIndices(std::vector<DecodeCase> &cases, const Target &target) {
     circular = problem;
   }
   addCase(cases, "indices-circular-bad-bases", circular, badBases, target);
+  const Variation programmatic = {
+      "", [](P &p) { p.spec.hasProgrammaticLaunch = true; }};
+  if (target.capability >= 90)
+    addCase(cases, "indices-circular-programmatic", circular, programmatic,
+            target);
 }
 
 //===----------------------------------------------------------------------===//

@@ -19,8 +19,10 @@ Status Device::freeMapped(const MappedMemory &) {
   return lacks("mapped memory");
 }
 
-Status Device::launchOn(void *, LoadedKernel &, Grid, const void *,
-                        size_t) {
+Status Device::assemble(CompiledKernel &) const { return lacks("assembler"); }
+
+Status Device::launchOn(void *, LoadedKernel &, Grid, const void *, size_t,
+                        LaunchOrder) {
   return lacks("stream");
 }
 

@@ -17,7 +17,18 @@
 
 namespace replayjit {
 
-/// A kernel that a device can launch. Freed before its device.
+/// How a launch follows what its stream did before.
+enum class LaunchOrder {
+  Serial, ///< It starts when all of that has ended.
+  /// It may start when the kernel before it lets it, and itself waits for that
+  /// kernel's end: only for kernels that do
+  /// (DecodeSpec::hasProgrammaticLaunch), which KernelHandle checks; sm_90 and
+  /// later.
+  Programmatic,
+};
+
+/// A kernel that a device can launch. It may be freed after its device, and
+/// after the context that it was loaded into.
 class LoadedKernel {
 public:
   virtual ~LoadedKernel() = default;
@@ -34,7 +45,7 @@ struct MappedMemory {
 /// A GPU or the emulation. Launches and copies run in order on one stream, the
 /// device's own, but for what takes a stream. One thread uses a device at a
 /// time, with one exception: while no thread allocates, frees or times, any may
-/// load, launch and use streams. It outlives its loaded kernels.
+/// load, launch and use streams.
 class Device {
 public:
   virtual ~Device() = default;
@@ -59,6 +70,18 @@ public:
   virtual Result<MappedMemory> allocateMapped(size_t bytes, std::string name);
   virtual Status freeMapped(const MappedMemory &memory);
 
+  /// Makes the cubin of a kernel that has only PTX by the driver's own
+  /// assembler, which `assembler` then names. AssembleFailed, with its log, if
+  /// it rejects the PTX.
+  virtual Status assemble(CompiledKernel &kernel) const;
+
+  /// InvalidArgument if `stream` is under capture (null: if any stream is that
+  /// waits for the legacy default stream): `what` would then spoil the capture.
+  /// Captures on other streams are not seen, and not spoiled either.
+  virtual Status checkNoCapture(void *stream, std::string_view what) const {
+    return Status::ok();
+  }
+
   /// Makes `kernel` launchable: its cubin on a GPU, its host program (see
   /// CompiledKernel::hostProgram) under emulation.
   virtual Result<std::unique_ptr<LoadedKernel>>
@@ -79,7 +102,8 @@ public:
   /// fails. Host memory of a copy stays as it is until the stream has passed
   /// it. Emulation has one stream, null, on which all is done at once.
   virtual Status launchOn(void *stream, LoadedKernel &kernel, Grid grid,
-                          const void *params, size_t paramBytes);
+                          const void *params, size_t paramBytes,
+                          LaunchOrder order = LaunchOrder::Serial);
   /// Writes `value` to `count` words of 4 bytes at `dst`, which is a multiple
   /// of 4.
   virtual Status fill32On(void *stream, uint64_t dst, uint32_t value,
@@ -115,9 +139,16 @@ private:
   Status lacks(std::string_view what) const;
 };
 
-/// CUDA device `ordinal` through libcuda.so.1, opened at run time. Uses the
-/// primary context. An error if there is no driver or no such device.
+/// CUDA device `ordinal` through libcuda.so.1, opened at run time. Retains the
+/// primary context, and makes it if there is none: for tools. NotFound without
+/// a driver; InvalidArgument if there is no such device.
 Result<std::unique_ptr<Device>> createCudaDevice(int ordinal);
+
+/// The device and context that are current in the calling thread; makes no
+/// context and retains none. The context is current inside the device's calls
+/// in every thread, whatever is current outside of them, and the caller keeps
+/// it until it no longer uses the device. InvalidArgument if there is none.
+Result<std::unique_ptr<Device>> createCudaDeviceForCurrentContext();
 
 /// Host emulation of `target`: runs the thread program on the CPU, checked (see
 /// compiler/Host/Emulator.h). `launch` returns the fault it meets, and

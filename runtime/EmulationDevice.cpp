@@ -58,7 +58,8 @@ public:
   Status synchronize() override { return Status::ok(); }
 
   Status launchOn(void *stream, LoadedKernel &kernel, Grid grid,
-                  const void *params, size_t paramBytes) override;
+                  const void *params, size_t paramBytes,
+                  LaunchOrder order) override;
   Status fill32On(void *stream, uint64_t dst, uint32_t value,
                   size_t count) override;
   Status copyOn(void *stream, uint64_t dst, uint64_t src,
@@ -207,8 +208,10 @@ Status EmulationDevice::checkStream(void *stream) {
 }
 
 Status EmulationDevice::launchOn(void *stream, LoadedKernel &kernel, Grid grid,
-                                 const void *params, size_t paramBytes) {
-  Status status = checkStream(stream);
+                                 const void *params, size_t paramBytes,
+                                 LaunchOrder) {
+  Status status =
+      checkStream(stream); // Programmatic or not: one after another.
   return status ? launch(kernel, grid, params, paramBytes) : status;
 }
 

@@ -33,15 +33,15 @@ Result<JitOptions> JitOptions::fromEnvironment() {
 
 class Jit::State {
 public:
-  State(Device &device, DiskCache cache, JitOptions options)
-      : device(device), target(device.target()),
-        multiprocessors(device.multiprocessors()),
-        isEmulation(device.isEmulation()), compile(std::move(options.compile)),
+  State(std::shared_ptr<Device> shared, DiskCache cache, JitOptions options)
+      : device(std::move(shared)), target(device->target()),
+        multiprocessors(device->multiprocessors()),
+        isEmulation(device->isEmulation()), compile(std::move(options.compile)),
         workers(options.workers), once(std::move(cache), options.once) {}
 
-  Result<KernelHandle> prepare(const KernelTableKey &key);
+  Result<KernelHandle> prepare(const KernelTableKey &key, void *stream);
 
-  Device &device;
+  const std::shared_ptr<Device> device;
   const Target target;
   const int multiprocessors;
   const bool isEmulation;
@@ -67,9 +67,15 @@ private:
   std::mutex loading;
 };
 
-Result<KernelHandle> Jit::State::prepare(const KernelTableKey &key) {
+Result<KernelHandle> Jit::State::prepare(const KernelTableKey &key,
+                                         void *stream) {
   if (const KernelHandle *kernel = kernels.find(key))
     return *kernel;
+  if (Status status = device->checkNoCapture(
+          stream,
+          fmt::format("prepare '{}'", kernelName(key.spec, key.tuning)));
+      !status)
+    return status;
   auto flight = std::make_shared<Flight>();
   flight->key = key;
   {
@@ -113,10 +119,10 @@ Result<KernelHandle> Jit::State::make(const KernelTableKey &key) {
         compiled.name, compiled.signature.bytes, argsBytes));
 
   auto prepared = std::make_shared<KernelHandle::Prepared>();
-  prepared->device = &device;
+  prepared->device = device;
   {
     std::lock_guard lock(loading);
-    Result<std::unique_ptr<LoadedKernel>> loaded = device.load(compiled);
+    Result<std::unique_ptr<LoadedKernel>> loaded = device->load(compiled);
     if (!loaded) {
       Status status = loaded.status();
       if (status.stage.empty())
@@ -161,7 +167,15 @@ Jit::State::findOrCompile(const KernelTableKey &key) {
   }
   const CacheKey cacheKey = CacheKey::of(key.spec, key.tuning, target);
   return once.findOrCompile(cacheKey, [&]() -> Result<CompiledKernel> {
-    return compile ? compile(request) : noCompiler(cacheKey);
+    if (!compile)
+      return noCompiler(cacheKey);
+    Result<CompiledKernel> kernel = compile(request);
+    if (kernel && kernel->cubin.empty() && !kernel->ptx.empty()) {
+      std::lock_guard lock(loading);
+      if (Status status = device->assemble(*kernel); !status)
+        return status;
+    }
+    return kernel;
   });
 }
 
@@ -178,12 +192,19 @@ Jit::Jit(std::unique_ptr<State> state) : state(std::move(state)) {}
 Jit::~Jit() = default;
 
 Result<std::unique_ptr<Jit>> Jit::create(Device &device, JitOptions options) {
+  // Shares nothing: the caller keeps it.
+  return create(std::shared_ptr<Device>(std::shared_ptr<Device>(), &device),
+                std::move(options));
+}
+
+Result<std::unique_ptr<Jit>> Jit::create(std::shared_ptr<Device> device,
+                                         JitOptions options) {
   if (options.once.mustHit && options.once.alwaysCompile)
     return Status::invalid("mustHit: not allowed together with alwaysCompile");
   if (options.workers < 0)
     return Status::invalid(fmt::format(
         "workers: {} is not allowed; it must be 0 or more", options.workers));
-  if (device.isEmulation()) {
+  if (device->isEmulation()) {
     if (options.once.mustHit)
       return Status::invalid(
           "mustHit: not allowed under emulation, whose kernels are compiled in "
@@ -193,21 +214,23 @@ Result<std::unique_ptr<Jit>> Jit::create(Device &device, JitOptions options) {
   Result<DiskCache> cache = DiskCache::open(options.cache);
   if (!cache)
     return cache.status();
-  return std::unique_ptr<Jit>(new Jit(
-      std::make_unique<State>(device, std::move(*cache), std::move(options))));
+  return std::unique_ptr<Jit>(new Jit(std::make_unique<State>(
+      std::move(device), std::move(*cache), std::move(options))));
 }
 
-Result<KernelHandle> Jit::prepare(const DecodeSpec &spec, int rows) {
+Result<KernelHandle> Jit::prepare(const DecodeSpec &spec, int rows,
+                                  void *stream) {
   if (rows < 0)
     return Status::invalid(
         fmt::format("rows: {} is not allowed; it must be 0 or more", rows));
   return state->prepare(
-      {spec, chooseTuning(spec, rows, state->target, state->multiprocessors)});
+      {spec, chooseTuning(spec, rows, state->target, state->multiprocessors)},
+      stream);
 }
 
 Result<KernelHandle> Jit::prepare(const DecodeSpec &spec,
-                                  const DecodeTuning &tuning) {
-  return state->prepare({spec, tuning});
+                                  const DecodeTuning &tuning, void *stream) {
+  return state->prepare({spec, tuning}, stream);
 }
 
 namespace {

@@ -26,7 +26,8 @@ struct CompileRequest {
 };
 
 /// Compiles a valid request. Called from several threads at once; does not
-/// throw, and asks the Jit for nothing.
+/// throw, and asks the Jit for nothing. Of a kernel with PTX and no cubin the
+/// Jit has the device's driver make one.
 using CompileFn = std::function<Result<CompiledKernel>(const CompileRequest &)>;
 
 struct JitOptions {
@@ -53,8 +54,12 @@ struct KernelRequest {
 /// kernels are compiled in memory and the disk cache is not used.
 class Jit {
 public:
-  /// `device` outlives the Jit and every handle that came from it. mustHit is
+  /// The Jit and every handle that comes from it share `device`. mustHit is
   /// InvalidArgument under emulation, whose kernels have no form on disk.
+  static Result<std::unique_ptr<Jit>> create(std::shared_ptr<Device> device,
+                                             JitOptions options);
+  /// The same, but `device` is the caller's, who keeps it until the last of
+  /// them is gone.
   static Result<std::unique_ptr<Jit>> create(Device &device,
                                              JitOptions options);
   ~Jit();
@@ -65,10 +70,16 @@ public:
   /// kernel that is in memory is found without a lock. Else it is looked up or
   /// compiled, and loaded, once however many threads ask; all get the one
   /// error if it fails, and the next call tries again.
-  Result<KernelHandle> prepare(const DecodeSpec &spec, int rows);
+  ///
+  /// `stream` is where the caller is about to launch. While it is under capture
+  /// (see Device::checkNoCapture) only what is in memory is had: all else is
+  /// InvalidArgument, before anything is done that would spoil the capture.
+  Result<KernelHandle> prepare(const DecodeSpec &spec, int rows,
+                               void *stream = nullptr);
   /// The same with a tuning of the caller's.
   Result<KernelHandle> prepare(const DecodeSpec &spec,
-                               const DecodeTuning &tuning);
+                               const DecodeTuning &tuning,
+                               void *stream = nullptr);
 
   /// Hears of each request when it is done: how many are, of how many, and the
   /// outcome of this one. From one thread at a time, though not always the

@@ -64,13 +64,6 @@ static auto onOwnStream(Device &device) {
   };
 }
 
-static auto onStream(Device &device, void *stream) {
-  return [&device, stream](LoadedKernel &kernel, Grid grid, const void *params,
-                           size_t bytes) {
-    return device.launchOn(stream, kernel, grid, params, bytes);
-  };
-}
-
 Status KernelHandle::launch(const DecodeArgs &args, ArgsCheck check) const {
   return launchWith(args, check, onOwnStream(*kernel->device));
 }
@@ -84,19 +77,38 @@ Status KernelHandle::launch(const PlanArgs &args, ArgsCheck check) const {
   return launchWith(args, check, onOwnStream(*kernel->device));
 }
 
+template <typename Args>
+Status KernelHandle::launchOnWith(void *stream, const Args &args,
+                                  ArgsCheck check, LaunchOrder order) const {
+  if (order == LaunchOrder::Programmatic &&
+      !kernel->info.spec.hasProgrammaticLaunch)
+    return Status::invalid(fmt::format(
+        "launch '{}': order: programmatic is not allowed for a kernel that "
+        "does not wait for its predecessor; prepare it with "
+        "hasProgrammaticLaunch",
+        kernel->info.name));
+  Device &device = *kernel->device;
+  return launchWith(args, check,
+                    [&](LoadedKernel &loaded, Grid grid, const void *params,
+                        size_t bytes) {
+                      return device.launchOn(stream, loaded, grid, params,
+                                             bytes, order);
+                    });
+}
+
 Status KernelHandle::launchOn(void *stream, const DecodeArgs &args,
-                              ArgsCheck check) const {
-  return launchWith(args, check, onStream(*kernel->device, stream));
+                              ArgsCheck check, LaunchOrder order) const {
+  return launchOnWith(stream, args, check, order);
 }
 
 Status KernelHandle::launchOn(void *stream, const MaterializeArgs &args,
-                              ArgsCheck check) const {
-  return launchWith(args, check, onStream(*kernel->device, stream));
+                              ArgsCheck check, LaunchOrder order) const {
+  return launchOnWith(stream, args, check, order);
 }
 
 Status KernelHandle::launchOn(void *stream, const PlanArgs &args,
-                              ArgsCheck check) const {
-  return launchWith(args, check, onStream(*kernel->device, stream));
+                              ArgsCheck check, LaunchOrder order) const {
+  return launchOnWith(stream, args, check, order);
 }
 
 } // namespace replayjit

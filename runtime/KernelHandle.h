@@ -36,8 +36,10 @@ enum class ArgsCheck {
 };
 
 /// Stands for a loaded kernel; copies are cheap and equal. The last copy
-/// unloads it. Copies may outlive the Jit they came from, but not its device.
-/// Any thread may launch, as far as the device allows (see Device).
+/// unloads it, so one is kept as long as a captured graph has a launch of it.
+/// Copies may outlive the Jit they came from, and keep its device if that was
+/// shared (see Jit::create). They may also be dropped after the context of the
+/// device. Any thread may launch, as far as the device allows (see Device).
 class KernelHandle {
 public:
   const KernelInfo &info() const { return kernel->info; }
@@ -52,13 +54,17 @@ public:
   Status launch(const PlanArgs &args, ArgsCheck check = ArgsCheck::Full) const;
 
   /// The same on the caller's stream (see Device::launchOn), which may be under
-  /// capture.
+  /// capture. LaunchOrder::Programmatic is InvalidArgument for a kernel whose
+  /// spec does not have it.
   Status launchOn(void *stream, const DecodeArgs &args,
-                  ArgsCheck check = ArgsCheck::Full) const;
+                  ArgsCheck check = ArgsCheck::Full,
+                  LaunchOrder order = LaunchOrder::Serial) const;
   Status launchOn(void *stream, const MaterializeArgs &args,
-                  ArgsCheck check = ArgsCheck::Full) const;
+                  ArgsCheck check = ArgsCheck::Full,
+                  LaunchOrder order = LaunchOrder::Serial) const;
   Status launchOn(void *stream, const PlanArgs &args,
-                  ArgsCheck check = ArgsCheck::Full) const;
+                  ArgsCheck check = ArgsCheck::Full,
+                  LaunchOrder order = LaunchOrder::Serial) const;
 
   /// Whether both stand for the same loaded kernel.
   bool operator==(const KernelHandle &) const = default;
@@ -66,8 +72,8 @@ public:
   /// What Jit makes a handle from.
   struct Prepared {
     KernelInfo info;
-    Device *device = nullptr;
-    std::unique_ptr<LoadedKernel> loaded;
+    std::shared_ptr<Device> device;
+    std::unique_ptr<LoadedKernel> loaded; ///< Freed before its device.
   };
   explicit KernelHandle(std::shared_ptr<const Prepared> kernel)
       : kernel(std::move(kernel)) {}
@@ -75,6 +81,9 @@ public:
 private:
   template <typename Args, typename Launch>
   Status launchWith(const Args &args, ArgsCheck check, Launch launch) const;
+  template <typename Args>
+  Status launchOnWith(void *stream, const Args &args, ArgsCheck check,
+                      LaunchOrder order) const;
 
   std::shared_ptr<const Prepared> kernel;
 };

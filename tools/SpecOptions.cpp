@@ -91,6 +91,9 @@ void SpecOptions::addFactsTo(CLI::App &app) {
   app.add_flag("--trap-on-error", trapOnError,
                "What is reported in the error word ends the launch as well")
       ->group(group);
+  app.add_flag("--programmatic-launch", programmaticLaunch,
+               "The kernel may start before the one before it ends")
+      ->group(group);
   app.add_option("--null-slot", nullSlot, "Slots that mean no request")
       ->check(oneOf({"negative", "nonpositive"}))
       ->group(group);
@@ -197,6 +200,7 @@ Result<DecodeSpec> SpecOptions::spec() const {
   spec.hasTrackIndices = trackIndices;
   spec.hasMask = !noMask;
   spec.trapOnError = trapOnError;
+  spec.hasProgrammaticLaunch = programmaticLaunch;
   if (nullSlot == "nonpositive")
     spec.nullSlot = NullSlot::NonPositive;
   if (abi == "triton")

@@ -42,7 +42,7 @@ private:
   bool isKda = false, betaRound = false, noNorm = false, isCircular = false;
   bool separateQkv = false, ringIndices = false, dstIndices = false,
        trackIndices = false, noForceFlush = false, noMask = false,
-       trapOnError = false;
+       trapOnError = false, programmaticLaunch = false;
   std::string family, ringFormat, gateKind, nullSlot, readout, abi;
 
   std::optional<int> rows, blockV, blockK, warps, flushRows, prefetchDistance,

@@ -128,6 +128,8 @@ private:
         })
         .Case([&](LLVM::AtomicRMWOp atomic) { return lowerAtomic(atomic); })
         .Case([&](NVVM::FenceMbarrierInitOp) { return erase(op); })
+        // Kernels run one after another.
+        .Case([&](NVVM::GriddepcontrolOp) { return erase(op); })
         .Case([&](NVVM::MBarrierInitOp init) {
           call("replayjit_emu_mbarrier_init", {},
                {generic(init.getAddr()), init.getCount(),

@@ -19,6 +19,18 @@ static std::string environmentValue(const char *name) {
 
 AssembleOptions AssembleOptions::fromEnvironment() {
   AssembleOptions options;
+  if (std::string name = environmentValue("REPLAYJIT_ASSEMBLER");
+      name == "nvjitlink")
+    options.preference = Preference::NvJitLink;
+  else if (name == "ptxas")
+    options.preference = Preference::Ptxas;
+  else if (name == "driver")
+    options.preference = Preference::Driver;
+  else if (!name.empty())
+    options.fault = Status::invalid(
+        fmt::format("REPLAYJIT_ASSEMBLER: '{}' is not allowed; allowed are "
+                    "nvjitlink, ptxas, driver",
+                    name));
   options.ptxasPath = environmentValue("REPLAYJIT_PTXAS");
   if (options.ptxasPath.empty())
     options.ptxasPath = environmentValue("TRITON_PTXAS_PATH");
@@ -133,7 +145,15 @@ static Result<AssembledCubin> assemble(std::string_view ptx,
                                        std::string_view kernelName,
                                        const AssembleOptions &options) {
   using Preference = AssembleOptions::Preference;
+  if (!options.fault)
+    return options.fault;
   Preference preference = options.preference;
+  if (preference == Preference::Driver)
+    return Status::error(
+        StatusCode::Unsupported,
+        fmt::format("{}, AssembleCubin for {}: the assembler of a driver needs "
+                    "its device, and this is no device; use nvjitlink or ptxas",
+                    kernelName, target.chip));
   if (preference == Preference::Any) {
     if (!options.nvJitLinkPath.empty())
       preference = Preference::NvJitLink;
@@ -161,8 +181,8 @@ static Result<AssembledCubin> assemble(std::string_view ptx,
   return Status::error(
       StatusCode::NotFound,
       fmt::format("{}, AssembleCubin for {}: no assembler was found: {}set "
-                  "REPLAYJIT_PTXAS or REPLAYJIT_NVJITLINK to one, or hand the "
-                  "PTX to a device, whose driver can link it",
+                  "REPLAYJIT_PTXAS or REPLAYJIT_NVJITLINK to one, or "
+                  "REPLAYJIT_ASSEMBLER=driver to let the GPU's driver do it",
                   kernelName, target.chip, missing),
       "assemble");
 }

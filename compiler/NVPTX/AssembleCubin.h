@@ -2,7 +2,8 @@
 //
 // The last stage: hands PTX to an assembler of the CUDA toolkit, of which none
 // is needed to build. A failure is an error with the assembler's log; another
-// assembler is never tried in its place.
+// assembler is never tried in its place. The driver's own assembler needs a
+// device, so it is the runtime that calls it (Device::assemble).
 //
 //===----------------------------------------------------------------------===//
 #ifndef REPLAYJIT_COMPILER_NVPTX_ASSEMBLECUBIN_H
@@ -24,8 +25,11 @@ struct AssembleOptions {
     Any,
     NvJitLink,
     Ptxas,
+    Driver, ///< That of the device a kernel is compiled for.
   };
   Preference preference = Preference::Any;
+  /// What fromEnvironment could not read; assembling returns it.
+  Status fault;
   std::string ptxasPath;     ///< Empty: looked for in `toolFolders`.
   std::string nvJitLinkPath; ///< Empty: the loader, then `libraryFolders`.
   /// Where ptxas, nvdisasm and cuobjdump are looked for, in this order.
@@ -35,7 +39,8 @@ struct AssembleOptions {
   /// Where ptxas gets a private folder for its files.
   std::string temporaryFolder = "/tmp";
 
-  /// The defaults, with REPLAYJIT_PTXAS (else TRITON_PTXAS_PATH) and
+  /// The defaults, with REPLAYJIT_ASSEMBLER (nvjitlink, ptxas or driver) as
+  /// preference, REPLAYJIT_PTXAS (else TRITON_PTXAS_PATH) and
   /// REPLAYJIT_NVJITLINK as paths, PATH and CUDA_HOME put before the standard
   /// folders, and TMPDIR. The only place where this stage reads the
   /// environment.
@@ -52,7 +57,7 @@ struct AssembledCubin {
 /// Assembles `ptx` for `target` and reads the resources of `kernelName`, one of
 /// its entries. Thread-safe. AssembleFailed if the assembler rejects the PTX
 /// (its log in Status::log); NotFound if there is no assembler, or none at the
-/// path given.
+/// path given; Unsupported if the driver is preferred.
 Result<AssembledCubin> assembleCubin(std::string_view ptx, const Target &target,
                                      std::string_view kernelName,
                                      const AssembleOptions &options);

@@ -329,6 +329,12 @@ Status validate(const DecodeSpec &spec, const DecodeTuning &tuning,
         fmt::format("prefetchDistance: {} is not allowed for {}; bulk prefetch "
                     "needs sm_90 or later, use 0",
                     tuning.prefetchDistance, target.chip));
+  if (spec.hasProgrammaticLaunch && target.capability < 90)
+    return Status::error(
+        StatusCode::Unsupported,
+        fmt::format("hasProgrammaticLaunch: true is not allowed for {}; it "
+                    "needs sm_90 or later",
+                    target.chip));
   bool usesDot = spec.readout == Readout::Rebuild ||
                  tuning.flushPrecision == FlushPrecision::Tf32x3;
   if (usesDot && target.capability < 80)
@@ -419,6 +425,7 @@ std::string kernelName(const DecodeSpec &spec, const DecodeTuning &tuning) {
   if (replays)
     name += spec.hasForceFlush ? "_force" : "_noforce";
   addIf(spec.trapOnError, "_trap");
+  addIf(spec.hasProgrammaticLaunch, "_pdl");
   name += spec.nullSlot == NullSlot::Negative ? "_nullneg" : "_nullnonpos";
   name += isRebuild ? "_rebuild" : "_outonly";
   name += fmt::format("_al{}_bv{}_bk{}_w{}_fr{}", spec.alignment, tuning.blockV,

@@ -115,6 +115,9 @@ struct DecodeSpec {
   /// What is reported in the ErrorWord also ends the launch, as a fault that
   /// CUDA keeps for the whole context: for debugging.
   bool trapOnError = false;
+  /// May be launched programmatically (LaunchOrder): the kernel itself waits for
+  /// its predecessor on the stream. Needs sm_90.
+  bool hasProgrammaticLaunch = false;
   NullSlot nullSlot = NullSlot::Negative;
   Readout readout = Readout::OutputOnly;
 

@@ -18,6 +18,8 @@ PoolProgram::PoolProgram(MLIRContext &context, const DecodeSpec &spec,
         spec.numValueHeads * tiles) {
   if (tuning.maxRegisters)
     b.limitRegisters(tuning.maxRegisters);
+  if (spec.hasProgrammaticLaunch)
+    b.allowProgrammaticLaunch();
 }
 
 Value PoolProgram::locateHead(Value block) {

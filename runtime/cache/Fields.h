@@ -120,8 +120,8 @@ void visitFields(Spec &spec, Visit &&visit) {
          ringDepth, actType, gateType, paramType, outType, stateType, ringType,
          indexType, qkL2Norm, gate, betaRound, hasForceFlush, ringFormat,
          isCircular, hasSeparateQkv, hasRingIndices, hasDstIndices,
-         hasTrackIndices, hasMask, trapOnError, nullSlot, readout, alignment,
-         abi] = spec;
+         hasTrackIndices, hasMask, trapOnError, hasProgrammaticLaunch, nullSlot,
+         readout, alignment, abi] = spec;
   visit("family", family);
   visit("isKda", isKda);
   visit("numKeyHeads", numKeyHeads);
@@ -148,6 +148,7 @@ void visitFields(Spec &spec, Visit &&visit) {
   visit("hasTrackIndices", hasTrackIndices);
   visit("hasMask", hasMask);
   visit("trapOnError", trapOnError);
+  visit("hasProgrammaticLaunch", hasProgrammaticLaunch);
   visit("nullSlot", nullSlot);
   visit("readout", readout);
   visit("alignment", alignment);

@@ -87,6 +87,7 @@ static_assert(REPLAYJIT_GATE_LOWER_BOUND == int(Gate::LowerBound));
 static_assert(REPLAYJIT_RING_PREDECAYED == int(RingFormat::Predecayed));
 static_assert(REPLAYJIT_NULL_NON_POSITIVE == int(NullSlot::NonPositive));
 static_assert(REPLAYJIT_READOUT_REBUILD == int(Readout::Rebuild));
+static_assert(REPLAYJIT_ABI_TRITON == int(LaunchAbi::Triton));
 static_assert(REPLAYJIT_FLUSH_TF32X3 == int(FlushPrecision::Tf32x3));
 
 Status checkSize(uint32_t size, size_t known, const char *what) {
@@ -152,7 +153,8 @@ static void visitSpec(CSpec &c, Spec &spec, Visit &visit) {
          ringDepth, actType, gateType, paramType, outType, stateType, ringType,
          indexType, qkL2Norm, gate, betaRound, hasForceFlush, ringFormat,
          isCircular, hasSeparateQkv, hasRingIndices, hasDstIndices,
-         hasTrackIndices, hasMask, nullSlot, readout, alignment] = spec;
+         hasTrackIndices, hasMask, trapOnError, hasProgrammaticLaunch, nullSlot,
+         readout, alignment, abi] = spec;
   visit("family", c.family, family);
   visit("isKda", c.is_kda, isKda);
   visit("numKeyHeads", c.num_key_heads, numKeyHeads);
@@ -181,6 +183,10 @@ static void visitSpec(CSpec &c, Spec &spec, Visit &visit) {
   visit("nullSlot", c.null_slot, nullSlot);
   visit("readout", c.readout, readout);
   visit("alignment", c.alignment, alignment);
+  visit("hasProgrammaticLaunch", c.has_programmatic_launch,
+        hasProgrammaticLaunch);
+  visit("trapOnError", c.trap_on_error, trapOnError);
+  visit("abi", c.abi, abi);
 }
 
 template <typename CTuning, typename Tuning, typename Visit>

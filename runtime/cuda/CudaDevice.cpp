@@ -3,6 +3,8 @@
 #include "runtime/cuda/CudaDevice.h"
 #include "runtime/cuda/CudaError.h"
 #include "runtime/cuda/CudaKernel.h"
+#include "runtime/cuda/GraphTimer.h"
+#include "runtime/cuda/LinkPtx.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -14,52 +16,12 @@ namespace replayjit::cuda {
 
 namespace {
 
-/// A graph and its executable form, destroyed with the scope.
-struct Graph {
-  const DriverApi &api;
-  CUgraph graph = nullptr;
-  CUgraphExec exec = nullptr;
-
-  explicit Graph(const DriverApi &api) : api(api) {}
-  Graph(const Graph &) = delete;
-  ~Graph() {
-    if (exec)
-      (void)api.cuGraphExecDestroy(exec);
-    if (graph)
-      (void)api.cuGraphDestroy(graph);
-  }
-};
-
-/// Events around timed replays, destroyed with the scope.
-struct EventPairs {
-  struct Pair {
-    CUevent start = nullptr, stop = nullptr;
-  };
-  const DriverApi &api;
-  std::vector<Pair> pairs;
-
-  explicit EventPairs(const DriverApi &api) : api(api) {}
-  EventPairs(const EventPairs &) = delete;
-  ~EventPairs() {
-    for (Pair &pair : pairs)
-      for (CUevent event : {pair.start, pair.stop})
-        if (event)
-          (void)api.cuEventDestroy(event);
-  }
-  Status create(int count) {
-    pairs.resize(count);
-    for (Pair &pair : pairs)
-      for (CUevent *event : {&pair.start, &pair.stop})
-        REPLAYJIT_CU_RETURN(api, cuEventCreate, event, CU_EVENT_DEFAULT);
-    return Status::ok();
-  }
-};
-
 class CudaDevice final : public Device {
 public:
-  explicit CudaDevice(const DriverApi &api) : api(api) {}
+  explicit CudaDevice(CudaContext::Ptr shared)
+      : context(std::move(shared)), api(context->api()) {}
   ~CudaDevice() override;
-  Status initialize(int ordinal);
+  Status initialize();
 
   std::string description() const override { return name; }
   int multiprocessors() const override { return multiprocessorCount; }
@@ -72,6 +34,8 @@ public:
   Status copyFromDevice(void *dst, uint64_t src, size_t bytes) override;
   Result<MappedMemory> allocateMapped(size_t bytes, std::string name) override;
   Status freeMapped(const MappedMemory &memory) override;
+  Status assemble(CompiledKernel &kernel) const override;
+  Status checkNoCapture(void *stream, std::string_view what) const override;
   Result<std::unique_ptr<LoadedKernel>>
   load(const CompiledKernel &kernel) override;
   Status launch(LoadedKernel &kernel, Grid grid, const void *params,
@@ -79,7 +43,8 @@ public:
   Status synchronize() override { return synchronizeOn(ownStream); }
 
   Status launchOn(void *stream, LoadedKernel &kernel, Grid grid,
-                  const void *params, size_t paramBytes) override;
+                  const void *params, size_t paramBytes,
+                  LaunchOrder order) override;
   Status fill32On(void *stream, uint64_t dst, uint32_t value,
                   size_t count) override;
   Status copyOn(void *stream, uint64_t dst, uint64_t src,
@@ -96,15 +61,16 @@ protected:
   Result<double> endCaptureAndTime(int repeats) override;
 
 private:
-  /// An error if a capture is under way: `what` would invalidate it.
+  /// An error if a capture by `time` is under way, which `what` would spoil.
   Status outsideCapture(std::string_view what) const;
-  /// The same of a capture of `stream`. The context is current.
-  Status outsideCapture(std::string_view what, CUstream stream) const;
-  Result<double> replayAndTime(CUgraphExec exec, int repeats);
+  /// The same, and of captures that the driver shows on the legacy stream.
+  Status outsideAnyCapture(std::string_view what) const {
+    Status status = outsideCapture(what);
+    return status ? checkNoCapture(nullptr, what) : status;
+  }
 
-  DriverApi api;
-  CUdevice device = 0;
-  CUcontext context = nullptr;
+  const CudaContext::Ptr context;
+  const DriverApi &api; ///< Of the context.
   CUstream ownStream = nullptr;
   bool capturing = false;
   Status captureFault; ///< The first launch that failed during the capture.
@@ -117,16 +83,8 @@ private:
 
 } // namespace
 
-Status CudaDevice::initialize(int ordinal) {
-  REPLAYJIT_CU_RETURN(api, cuInit, 0);
-  int count = 0;
-  REPLAYJIT_CU_RETURN(api, cuDeviceGetCount, &count);
-  if (ordinal < 0 || ordinal >= count)
-    return Status::invalid(fmt::format(
-        "there is no such device; the driver shows {}, numbered from 0",
-        count));
-  REPLAYJIT_CU_RETURN(api, cuDeviceGet, &device, ordinal);
-
+Status CudaDevice::initialize() {
+  const CUdevice device = context->device();
   char text[256] = {};
   REPLAYJIT_CU_RETURN(api, cuDeviceGetName, text, sizeof(text) - 1, device);
   name = text;
@@ -145,10 +103,10 @@ Status CudaDevice::initialize(int ordinal) {
                       CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
                       device);
 
-  REPLAYJIT_CU_RETURN(api, cuDevicePrimaryCtxRetain, &context, device);
-  ContextScope scope(api, context);
+  ContextScope scope(*context);
   if (!scope.status())
     return scope.status();
+  RelaxedCaptureScope relaxed(api);
   // Non-blocking: work that the process puts on the legacy default stream must
   // neither wait for ours nor spoil a capture.
   REPLAYJIT_CU_RETURN(api, cuStreamCreate, &ownStream, CU_STREAM_NON_BLOCKING);
@@ -156,13 +114,11 @@ Status CudaDevice::initialize(int ordinal) {
 }
 
 CudaDevice::~CudaDevice() {
-  if (ownStream) {
-    ContextScope scope(api, context);
-    if (scope.status())
-      (void)api.cuStreamDestroy(ownStream);
-  }
-  if (context)
-    (void)api.cuDevicePrimaryCtxRelease(device);
+  if (!ownStream || !context->isAlive())
+    return;
+  ContextScope scope(*context);
+  if (scope.status())
+    (void)api.cuStreamDestroy(ownStream);
 }
 
 static Status underCapture(std::string_view what) {
@@ -174,10 +130,13 @@ Status CudaDevice::outsideCapture(std::string_view what) const {
   return capturing ? underCapture(what) : Status::ok();
 }
 
-Status CudaDevice::outsideCapture(std::string_view what,
-                                  CUstream stream) const {
+Status CudaDevice::checkNoCapture(void *stream, std::string_view what) const {
+  ContextScope scope(*context);
+  if (!scope.status())
+    return scope.status();
   CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
-  CUresult result = api.cuStreamIsCapturing(stream, &capture);
+  CUresult result =
+      api.cuStreamIsCapturing(static_cast<CUstream>(stream), &capture);
   // Of the legacy stream: one that synchronizes with it is under capture.
   if (result == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT ||
       (result == CUDA_SUCCESS && capture != CU_STREAM_CAPTURE_STATUS_NONE))
@@ -187,9 +146,10 @@ Status CudaDevice::outsideCapture(std::string_view what,
 
 Result<uint64_t> CudaDevice::allocate(size_t bytes, std::string label) {
   std::string what = fmt::format("allocate {} bytes for '{}'", bytes, label);
-  if (Status status = outsideCapture(what); !status)
+  if (Status status = outsideAnyCapture(what); !status)
     return status;
-  ContextScope scope(api, context);
+  ContextScope scope(*context);
+  RelaxedCaptureScope relaxed(api);
   CUdeviceptr address = 0;
   Status status = scope.status();
   if (status) // The driver refuses 0 bytes; its alignment is 256 at least.
@@ -203,11 +163,12 @@ Result<uint64_t> CudaDevice::allocate(size_t bytes, std::string label) {
 Status CudaDevice::free(uint64_t address) {
   if (address == 0)
     return Status::ok();
-  if (Status status = outsideCapture("free"); !status)
+  if (Status status = outsideAnyCapture("free"); !status)
     return status;
-  ContextScope scope(api, context);
+  ContextScope scope(*context);
   if (!scope.status())
     return scope.status();
+  RelaxedCaptureScope relaxed(api);
   return REPLAYJIT_CU(api, cuMemFree, address);
 }
 
@@ -215,9 +176,10 @@ Result<MappedMemory> CudaDevice::allocateMapped(size_t bytes,
                                                 std::string label) {
   std::string what = fmt::format(
       "allocate {} bytes of mapped host memory for '{}'", bytes, label);
-  if (Status status = outsideCapture(what); !status)
+  if (Status status = outsideAnyCapture(what); !status)
     return status;
-  ContextScope scope(api, context);
+  ContextScope scope(*context);
+  RelaxedCaptureScope relaxed(api);
   MappedMemory memory;
   CUdeviceptr address = 0;
   Status status = scope.status();
@@ -240,11 +202,12 @@ Result<MappedMemory> CudaDevice::allocateMapped(size_t bytes,
 Status CudaDevice::freeMapped(const MappedMemory &memory) {
   if (!memory.host)
     return Status::ok();
-  if (Status status = outsideCapture("free"); !status)
+  if (Status status = outsideAnyCapture("free"); !status)
     return status;
-  ContextScope scope(api, context);
+  ContextScope scope(*context);
   if (!scope.status())
     return scope.status();
+  RelaxedCaptureScope relaxed(api);
   return REPLAYJIT_CU(api, cuMemFreeHost, memory.host);
 }
 
@@ -266,16 +229,36 @@ Status CudaDevice::copyFromDevice(void *dst, uint64_t src, size_t bytes) {
   return status ? synchronize() : status;
 }
 
-Result<std::unique_ptr<LoadedKernel>>
-CudaDevice::load(const CompiledKernel &kernel) {
-  if (Status status = outsideCapture(fmt::format("load '{}'", kernel.name));
+Status CudaDevice::assemble(CompiledKernel &kernel) const {
+  if (Status status =
+          outsideAnyCapture(fmt::format("assemble '{}'", kernel.name));
       !status)
     return status;
-  ContextScope scope(api, context);
+  ContextScope scope(*context);
   if (!scope.status())
     return scope.status();
+  RelaxedCaptureScope relaxed(api);
+  Result<LinkedCubin> linked = linkPtx(api, kernel.ptx, kernel.name);
+  if (!linked)
+    return inContext(linked.status(),
+                     fmt::format("{} ({})", name, gpuTarget.chip));
+  kernel.cubin = std::move(linked->cubin);
+  kernel.assembler = std::move(linked->assembler);
+  kernel.assemblerLog = std::move(linked->log);
+  return Status::ok();
+}
+
+Result<std::unique_ptr<LoadedKernel>>
+CudaDevice::load(const CompiledKernel &kernel) {
+  if (Status status = outsideAnyCapture(fmt::format("load '{}'", kernel.name));
+      !status)
+    return status;
+  ContextScope scope(*context);
+  if (!scope.status())
+    return scope.status();
+  RelaxedCaptureScope relaxed(api);
   Result<std::unique_ptr<CudaKernel>> loaded =
-      CudaKernel::load(api, context, kernel, maxSharedBytes);
+      CudaKernel::load(context, kernel, maxSharedBytes);
   if (!loaded)
     return inContext(loaded.status(),
                      fmt::format("{} ({})", name, gpuTarget.chip));
@@ -284,7 +267,8 @@ CudaDevice::load(const CompiledKernel &kernel) {
 
 Status CudaDevice::launch(LoadedKernel &kernel, Grid grid, const void *params,
                           size_t paramBytes) {
-  Status status = launchOn(ownStream, kernel, grid, params, paramBytes);
+  Status status = launchOn(ownStream, kernel, grid, params, paramBytes,
+                           LaunchOrder::Serial);
   if (capturing && captureFault && !status)
     captureFault = status;
   return status;
@@ -294,12 +278,13 @@ Status CudaDevice::launch(LoadedKernel &kernel, Grid grid, const void *params,
 static constexpr uint32_t mostAcross = 65535;
 
 Status CudaDevice::launchOn(void *where, LoadedKernel &loaded, Grid grid,
-                            const void *params, size_t paramBytes) {
+                            const void *params, size_t paramBytes,
+                            LaunchOrder order) {
   auto &kernel = static_cast<CudaKernel &>(loaded);
   auto refused = [&](std::string why) {
     return Status::invalid(fmt::format("launch '{}': {}", kernel.name(), why));
   };
-  if (kernel.owner() != context)
+  if (kernel.owner() != context->handle())
     return refused("it was loaded by another device");
   if (paramBytes != kernel.paramBytes())
     return refused(fmt::format("{} bytes of parameters were given, its "
@@ -315,7 +300,7 @@ Status CudaDevice::launchOn(void *where, LoadedKernel &loaded, Grid grid,
   if (grid.isEmpty())
     return Status::ok();
 
-  ContextScope scope(api, context);
+  ContextScope scope(*context);
   if (!scope.status())
     return scope.status();
   CUlaunchConfig config = {};
@@ -326,6 +311,13 @@ Status CudaDevice::launchOn(void *where, LoadedKernel &loaded, Grid grid,
   config.blockDimY = config.blockDimZ = 1;
   config.sharedMemBytes = kernel.launch().sharedBytes;
   config.hStream = static_cast<CUstream>(where);
+  CUlaunchAttribute overlap = {};
+  if (order == LaunchOrder::Programmatic) {
+    overlap.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+    overlap.value.programmaticStreamSerializationAllowed = 1;
+    config.attrs = &overlap;
+    config.numAttrs = 1;
+  }
   size_t usedBytes = kernel.usedParamBytes();
   void *extra[] = {launchParamBufferPointer, const_cast<void *>(params),
                    launchParamBufferSize, &usedBytes, launchParamEnd};
@@ -346,7 +338,7 @@ Status CudaDevice::fill32On(void *stream, uint64_t dst, uint32_t value,
                             size_t count) {
   if (count == 0)
     return Status::ok();
-  ContextScope scope(api, context);
+  ContextScope scope(*context);
   if (!scope.status())
     return scope.status();
   return REPLAYJIT_CU(api, cuMemsetD32Async, dst, value, count,
@@ -357,7 +349,7 @@ Status CudaDevice::copyOn(void *stream, uint64_t dst, uint64_t src,
                           size_t bytes) {
   if (bytes == 0)
     return Status::ok();
-  ContextScope scope(api, context);
+  ContextScope scope(*context);
   if (!scope.status())
     return scope.status();
   return REPLAYJIT_CU(api, cuMemcpyDtoDAsync, dst, src, bytes,
@@ -368,7 +360,7 @@ Status CudaDevice::copyToDeviceOn(void *stream, uint64_t dst, const void *src,
                                   size_t bytes) {
   if (bytes == 0)
     return Status::ok();
-  ContextScope scope(api, context);
+  ContextScope scope(*context);
   if (!scope.status())
     return scope.status();
   return REPLAYJIT_CU(api, cuMemcpyHtoDAsync, dst, src, bytes,
@@ -379,7 +371,7 @@ Status CudaDevice::copyFromDeviceOn(void *stream, void *dst, uint64_t src,
                                     size_t bytes) {
   if (bytes == 0)
     return Status::ok();
-  ContextScope scope(api, context);
+  ContextScope scope(*context);
   if (!scope.status())
     return scope.status();
   return REPLAYJIT_CU(api, cuMemcpyDtoHAsync, dst, src, bytes,
@@ -388,11 +380,11 @@ Status CudaDevice::copyFromDeviceOn(void *stream, void *dst, uint64_t src,
 
 Status CudaDevice::synchronizeOn(void *where) {
   auto stream = static_cast<CUstream>(where);
-  ContextScope scope(api, context);
+  ContextScope scope(*context);
   if (!scope.status())
     return scope.status();
   // Asked first: a wait would not only fail but invalidate the capture.
-  if (Status status = outsideCapture("synchronize", stream); !status)
+  if (Status status = checkNoCapture(stream, "synchronize"); !status)
     return status;
   return REPLAYJIT_CU(api, cuStreamSynchronize, stream);
 }
@@ -400,7 +392,7 @@ Status CudaDevice::synchronizeOn(void *where) {
 Status CudaDevice::beginCapture() {
   if (Status status = outsideCapture("begin a capture"); !status)
     return status;
-  ContextScope scope(api, context);
+  ContextScope scope(*context);
   if (!scope.status())
     return scope.status();
   // Thread-local: other threads of the process may allocate meanwhile.
@@ -412,46 +404,15 @@ Status CudaDevice::beginCapture() {
 }
 
 Result<double> CudaDevice::endCaptureAndTime(int repeats) {
-  ContextScope scope(api, context);
+  ContextScope scope(*context);
   if (!scope.status())
     return scope.status();
   capturing = false;
-  Graph graph(api);
-  Status ended = REPLAYJIT_CU(api, cuStreamEndCapture, ownStream, &graph.graph);
+  CapturedGraph graph(api);
+  Status ended = graph.endCapture(ownStream);
   if (!captureFault) // The cause, where `ended` may only say "invalidated".
     return captureFault;
-  if (!ended)
-    return ended;
-  if (repeats < 1)
-    return Status::invalid(
-        fmt::format("time: {} repeats; at least 1 is needed", repeats));
-  REPLAYJIT_CU_RETURN(api, cuGraphInstantiate, &graph.exec, graph.graph, 0);
-  return replayAndTime(graph.exec, repeats);
-}
-
-Result<double> CudaDevice::replayAndTime(CUgraphExec exec, int repeats) {
-  EventPairs events(api);
-  if (Status status = events.create(repeats); !status)
-    return status;
-  // The timed replays are queued behind the warm-up without a wait, so that
-  // the GPU is busy while the host records events: a pair then spans the work
-  // of the graph, not the host's time to submit it.
-  constexpr int warmups = 3;
-  for (int i = 0; i < warmups; ++i)
-    REPLAYJIT_CU_RETURN(api, cuGraphLaunch, exec, ownStream);
-  for (EventPairs::Pair &pair : events.pairs) {
-    REPLAYJIT_CU_RETURN(api, cuEventRecord, pair.start, ownStream);
-    REPLAYJIT_CU_RETURN(api, cuGraphLaunch, exec, ownStream);
-    REPLAYJIT_CU_RETURN(api, cuEventRecord, pair.stop, ownStream);
-  }
-  REPLAYJIT_CU_RETURN(api, cuStreamSynchronize, ownStream);
-
-  std::vector<float> times(repeats);
-  for (int i = 0; i < repeats; ++i)
-    REPLAYJIT_CU_RETURN(api, cuEventElapsedTime, &times[i],
-                        events.pairs[i].start, events.pairs[i].stop);
-  std::sort(times.begin(), times.end());
-  return (double(times[(repeats - 1) / 2]) + double(times[repeats / 2])) / 2;
+  return ended ? graph.time(ownStream, repeats) : Result<double>(ended);
 }
 
 Result<Target> targetForCapability(int major, int minor) {
@@ -479,12 +440,44 @@ Result<Target> targetForCapability(int major, int minor) {
   return best;
 }
 
+static Result<std::unique_ptr<Device>>
+createOver(Result<CudaContext::Ptr> context) {
+  if (!context)
+    return context.status();
+  auto device = std::make_unique<CudaDevice>(std::move(*context));
+  if (Status status = device->initialize(); !status)
+    return status;
+  return std::unique_ptr<Device>(std::move(device));
+}
+
+static Result<CUdevice> deviceOf(const DriverApi &api, int ordinal) {
+  REPLAYJIT_CU_RETURN(api, cuInit, 0);
+  int count = 0;
+  REPLAYJIT_CU_RETURN(api, cuDeviceGetCount, &count);
+  if (ordinal < 0 || ordinal >= count)
+    return Status::invalid(fmt::format(
+        "there is no such device; the driver shows {}, numbered from 0",
+        count));
+  CUdevice device = 0;
+  REPLAYJIT_CU_RETURN(api, cuDeviceGet, &device, ordinal);
+  return device;
+}
+
 Result<std::unique_ptr<Device>> createCudaDevice(const DriverApi &api,
                                                  int ordinal) {
-  auto device = std::make_unique<CudaDevice>(api);
-  if (Status status = device->initialize(ordinal); !status)
-    return inContext(std::move(status), fmt::format("CUDA device {}", ordinal));
-  return std::unique_ptr<Device>(std::move(device));
+  Result<CUdevice> device = deviceOf(api, ordinal);
+  Result<std::unique_ptr<Device>> made =
+      device ? createOver(CudaContext::retainPrimary(api, *device))
+             : device.status();
+  if (!made)
+    return inContext(made.status(), fmt::format("CUDA device {}", ordinal));
+  return made;
+}
+
+Result<std::unique_ptr<Device>>
+createCudaDeviceForCurrentContext(const DriverApi &api) {
+  REPLAYJIT_CU_RETURN(api, cuInit, 0);
+  return createOver(CudaContext::current(api));
 }
 
 } // namespace replayjit::cuda
@@ -496,6 +489,13 @@ Result<std::unique_ptr<Device>> createCudaDevice(int ordinal) {
   if (!api)
     return api.status();
   return cuda::createCudaDevice(*api, ordinal);
+}
+
+Result<std::unique_ptr<Device>> createCudaDeviceForCurrentContext() {
+  const Result<cuda::DriverApi> &api = cuda::DriverApi::get();
+  if (!api)
+    return api.status();
+  return cuda::createCudaDeviceForCurrentContext(*api);
 }
 
 } // namespace replayjit

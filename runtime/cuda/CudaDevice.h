@@ -17,6 +17,10 @@ namespace replayjit::cuda {
 Result<std::unique_ptr<Device>> createCudaDevice(const DriverApi &api,
                                                  int ordinal);
 
+/// The same over the context that is current in the calling thread.
+Result<std::unique_ptr<Device>>
+createCudaDeviceForCurrentContext(const DriverApi &api);
+
 /// The target to compile for on a GPU of compute capability `major.minor`: its
 /// own, with architecture-specific features where we use them, else the nearest
 /// lower of the same major, whose cubins it runs. Unsupported if there is none.

@@ -11,36 +11,24 @@ namespace replayjit::cuda {
 /// A block gets this much shared memory without asking.
 static constexpr int defaultSharedBytes = 48 * 1024;
 
-ContextScope::ContextScope(const DriverApi &api, CUcontext context) : api(api) {
-  CUcontext current = nullptr;
-  made = REPLAYJIT_CU(api, cuCtxGetCurrent, &current);
-  if (made && current != context) {
-    made = REPLAYJIT_CU(api, cuCtxPushCurrent, context);
-    isPushed = made.isOk();
-  }
-}
-
-ContextScope::~ContextScope() {
-  CUcontext popped = nullptr;
-  if (isPushed)
-    (void)api.cuCtxPopCurrent(&popped);
-}
-
-CudaKernel::CudaKernel(const DriverApi &api, CUcontext context,
-                       const CompiledKernel &kernel)
-    : api(api), context(context), symbol(kernel.name), config(kernel.launch),
-      bufferBytes(kernel.signature.bytes) {}
+CudaKernel::CudaKernel(CudaContext::Ptr shared, const CompiledKernel &kernel)
+    : context(std::move(shared)), api(context->api()), symbol(kernel.name),
+      config(kernel.launch), bufferBytes(kernel.signature.bytes) {}
 
 CudaKernel::~CudaKernel() {
-  ContextScope scope(api, context);
-  if (module && scope.status())
+  if (!module || !context->isAlive())
+    return;
+  ContextScope scope(*context);
+  RelaxedCaptureScope relaxed(api);
+  if (scope.status())
     (void)api.cuModuleUnload(module);
 }
 
 Result<std::unique_ptr<CudaKernel>>
-CudaKernel::load(const DriverApi &api, CUcontext context,
-                 const CompiledKernel &kernel, int maxSharedBytes) {
-  std::unique_ptr<CudaKernel> loaded(new CudaKernel(api, context, kernel));
+CudaKernel::load(CudaContext::Ptr context, const CompiledKernel &kernel,
+                 int maxSharedBytes) {
+  std::unique_ptr<CudaKernel> loaded(
+      new CudaKernel(std::move(context), kernel));
   Status status = loaded->loadModule(kernel);
   if (status)
     status = loaded->readResources();
@@ -68,8 +56,16 @@ Status CudaKernel::loadModule(const CompiledKernel &kernel) {
     linked = std::move(*result);
     image = linked.cubin.data();
   }
-  REPLAYJIT_CU_RETURN(api, cuModuleLoadDataEx, &module, image, 0, nullptr,
-                      nullptr);
+  CUresult result = api.cuModuleLoadDataEx(&module, image, 0, nullptr, nullptr);
+  if (result == CUDA_ERROR_NO_BINARY_FOR_GPU)
+    return Status::error(
+        StatusCode::Unsupported,
+        fmt::format("{}; its cubin is for {}, and this GPU runs no such code: "
+                    "prepare it for the target of the device",
+                    toStatus(api, result, "cuModuleLoadDataEx").message,
+                    kernel.target.chip));
+  if (Status status = toStatus(api, result, "cuModuleLoadDataEx"); !status)
+    return status;
   REPLAYJIT_CU_RETURN(api, cuModuleGetFunction, &handle, module,
                       symbol.c_str());
   return Status::ok();

@@ -8,24 +8,9 @@
 #define REPLAYJIT_RUNTIME_CUDA_CUDAKERNEL_H
 
 #include "runtime/Device.h"
-#include "runtime/cuda/DriverApi.h"
+#include "runtime/cuda/CudaContext.h"
 
 namespace replayjit::cuda {
-
-/// Makes `context` current until the end of the scope, unless it is; leaves the
-/// caller's context as it was.
-class ContextScope {
-public:
-  ContextScope(const DriverApi &api, CUcontext context);
-  ContextScope(const ContextScope &) = delete;
-  ~ContextScope();
-  const Status &status() const { return made; }
-
-private:
-  const DriverApi &api;
-  bool isPushed = false;
-  Status made;
-};
 
 class CudaKernel final : public LoadedKernel {
 public:
@@ -33,15 +18,14 @@ public:
   /// through the driver if it has no cubin. `maxSharedBytes` is what a block of
   /// the device may use. Checks the kernel's promises (parameters, block size,
   /// shared memory) against what was loaded.
-  static Result<std::unique_ptr<CudaKernel>> load(const DriverApi &api,
-                                                  CUcontext context,
+  static Result<std::unique_ptr<CudaKernel>> load(CudaContext::Ptr context,
                                                   const CompiledKernel &kernel,
                                                   int maxSharedBytes);
   ~CudaKernel() override;
 
   ResourceUsage resources() const override { return usage; }
 
-  const void *owner() const { return context; }
+  const void *owner() const { return context->handle(); }
   CUfunction function() const { return handle; }
   const std::string &name() const { return symbol; }
   const LaunchConfig &launch() const { return config; }
@@ -52,15 +36,14 @@ public:
   size_t usedParamBytes() const { return usedBytes; }
 
 private:
-  CudaKernel(const DriverApi &api, CUcontext context,
-             const CompiledKernel &kernel);
+  CudaKernel(CudaContext::Ptr context, const CompiledKernel &kernel);
   Status loadModule(const CompiledKernel &kernel);
   Status readResources();
   Status checkParameters(const KernelSignature &signature);
   Status prepareBlock(int maxSharedBytes);
 
-  DriverApi api;
-  CUcontext context;
+  const CudaContext::Ptr context;
+  const DriverApi &api; ///< Of the context.
   CUmodule module = nullptr;
   CUfunction handle = nullptr;
   std::string symbol;

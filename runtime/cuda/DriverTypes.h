@@ -15,6 +15,9 @@ namespace replayjit::cuda {
 enum CUresult : int {
   CUDA_SUCCESS = 0,
   CUDA_ERROR_INVALID_VALUE = 1,
+  CUDA_ERROR_NO_BINARY_FOR_GPU = 209,
+  CUDA_ERROR_JIT_COMPILER_NOT_FOUND = 221,
+  CUDA_ERROR_UNSUPPORTED_PTX_VERSION = 222,
   CUDA_ERROR_STREAM_CAPTURE_IMPLICIT = 906,
 };
 
@@ -54,9 +57,13 @@ enum CUjit_option : int {
 
 enum CUjitInputType : int { CU_JIT_INPUT_PTX = 1 };
 
-enum CUstreamCaptureMode : int { CU_STREAM_CAPTURE_MODE_THREAD_LOCAL = 1 };
+enum CUstreamCaptureMode : int {
+  CU_STREAM_CAPTURE_MODE_THREAD_LOCAL = 1,
+  CU_STREAM_CAPTURE_MODE_RELAXED = 2,
+};
 enum CUstreamCaptureStatus : int { CU_STREAM_CAPTURE_STATUS_NONE = 0 };
 
+inline constexpr unsigned CU_STREAM_DEFAULT = 0;
 inline constexpr unsigned CU_STREAM_NON_BLOCKING = 1;
 inline constexpr unsigned CU_EVENT_DEFAULT = 0;
 inline constexpr unsigned CU_MEMHOSTALLOC_PORTABLE = 1;
@@ -67,7 +74,19 @@ inline void *const launchParamEnd = nullptr;
 inline void *const launchParamBufferPointer = reinterpret_cast<void *>(1);
 inline void *const launchParamBufferSize = reinterpret_cast<void *>(2);
 
-struct CUlaunchAttribute; // Not used yet: programmatic launch, clusters.
+enum CUlaunchAttributeID : int {
+  CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION = 6,
+};
+
+struct CUlaunchAttribute {
+  CUlaunchAttributeID id;
+  char pad[8 - sizeof(CUlaunchAttributeID)];
+  union {
+    char pad[64];
+    int programmaticStreamSerializationAllowed;
+  } value;
+};
+static_assert(sizeof(CUlaunchAttribute) == 72);
 
 struct CUlaunchConfig {
   unsigned gridDimX, gridDimY, gridDimZ;

@@ -24,6 +24,22 @@ replay.kernel @header(%in: !replay.ptr<f32> {replay.name = "in", replay.readonly
   replay.return
 }
 
+// One that may start before its predecessor's end waits for it first, and none
+// of its arguments is read-only.
+// CHECK: llvm.func @programmatic(%{{.*}}: !llvm.ptr<1>)
+// CHECK-NEXT: nvvm.griddepcontrol wait
+// CHECK-NEXT: nvvm.griddepcontrol launch_dependents
+// CHECK: replay.ld %{{[^ ]*}} : !llvm.ptr<1> -> i32
+replay.kernel @programmatic(%p: !replay.ptr<i32> {replay.readonly}) num_warps(1) blocks_per_row(1)
+    attributes {replay.programmatic_launch} {
+  %c0 = arith.constant 0 : i32
+  %n = arith.constant 0 : i64
+  %v = replay.view %p offset %n : !replay.ptr<i32> -> !replay.view<8xi32, strides [1]>
+  %x = replay.load %v[%c0] : !replay.view<8xi32, strides [1]> -> i32
+  replay.store %x, %v[%c0] : i32, !replay.view<8xi32, strides [1]>
+  replay.return
+}
+
 // CHECK-LABEL: llvm.func @grid(
 // CHECK-DAG: nvvm.read.ptx.sreg.ctaid.x
 // CHECK-DAG: nvvm.read.ptx.sreg.ctaid.y

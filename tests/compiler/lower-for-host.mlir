@@ -105,6 +105,8 @@ llvm.func @exchange(%x: f32, %w: i32) attributes {nvvm.kernel} {
 // CHECK-NOT: nvvm.
 // CHECK: llvm.return
 llvm.func @staged(%p: !llvm.ptr<1>, %s: !llvm.ptr<3>, %b: !llvm.ptr<3>, %n: i32) attributes {nvvm.kernel} {
+  nvvm.griddepcontrol wait
+  nvvm.griddepcontrol launch_dependents
   nvvm.mbarrier.init %b, %n : !llvm.ptr<3>, i32
   nvvm.fence.mbarrier.init
   %token = nvvm.mbarrier.arrive %b : !llvm.ptr<3> -> i64

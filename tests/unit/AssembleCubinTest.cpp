@@ -206,7 +206,7 @@ TEST_CASE("where nothing is found the message says what was looked for") {
   CHECK(result.status().message ==
         "axpy, AssembleCubin for sm_90a: no assembler was found: no ptxas in "
         "/nonexistent/bin; set REPLAYJIT_PTXAS or REPLAYJIT_NVJITLINK to one, "
-        "or hand the PTX to a device, whose driver can link it");
+        "or REPLAYJIT_ASSEMBLER=driver to let the GPU's driver do it");
 }
 
 TEST_CASE("a ptxas that dies, and its folder, leave nothing behind") {

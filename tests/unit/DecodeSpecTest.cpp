@@ -178,6 +178,7 @@ static const std::vector<Change> commonFacts = {
     SPEC(nullSlot = NullSlot::NonPositive),
     SPEC(trapOnError = true),
     SPEC(readout = Readout::Rebuild),
+    SPEC(hasProgrammaticLaunch = true),
     SPEC(alignment = 0),
     TUNING(blockV = 64),
     TUNING(blockK = 64),
@@ -293,6 +294,7 @@ TEST_CASE("the longest name is a file name", "[spec]") {
   spec.hasRingIndices = spec.hasDstIndices = spec.hasTrackIndices = true;
   spec.hasForceFlush = false;
   spec.trapOnError = true;
+  spec.hasProgrammaticLaunch = true;
   spec.ringFormat = RingFormat::Predecayed;
   spec.nullSlot = NullSlot::NonPositive;
   spec.readout = Readout::Rebuild;

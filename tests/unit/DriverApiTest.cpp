@@ -261,11 +261,11 @@ TEST_CASE_METHOD(Fixture, "a context that is current is not pushed") {
   };
   CHECK(pushesOfALaunch() == 1);
   CUcontext popped = nullptr;
-  REQUIRE(api.cuCtxPushCurrent(fake->context) == CUDA_SUCCESS);
+  REQUIRE(api.cuCtxPushCurrent(fake->primary(0)) == CUDA_SUCCESS);
   CHECK(pushesOfALaunch() == 0);
   CHECK(fake->contextDepth == 1);
   REQUIRE(api.cuCtxPopCurrent(&popped) == CUDA_SUCCESS);
-  CHECK(popped == fake->context);
+  CHECK(popped == fake->primary(0));
 }
 
 TEST_CASE_METHOD(Fixture, "loading and launching a cubin") {

@@ -10,23 +10,51 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 
 using namespace replayjit::cuda;
 
 static FakeCuda state;
 static thread_local std::vector<CUcontext> contexts; ///< The last is current.
+static thread_local auto mode = CUstreamCaptureMode(0); ///< Global.
+
+/// Of `state`, which several threads may reach.
+static std::recursive_mutex mutex;
+using Lock = std::lock_guard<std::recursive_mutex>;
+
+static constexpr CUresult invalidContext = CUresult(201);
+static constexpr CUresult captureUnsupported = CUresult(900);
 
 /// Records the call and answers with the result that the test ordered.
 static CUresult answer(const char *function) {
+  Lock lock(mutex);
   state.calls.push_back(function);
   auto found = state.failures.find(function);
   return static_cast<CUresult>(found == state.failures.end() ? 0
                                                              : found->second);
 }
 
-/// Like `answer`; on success `object` becomes a live handle.
-template <typename T> static CUresult create(const char *function, T *object) {
-  CUresult result = answer(function);
+static CUcontext currentContext() {
+  return contexts.empty() ? nullptr : contexts.back();
+}
+
+/// What a call that needs a context answers without one.
+static CUresult inContext(const char *function) {
+  return currentContext() ? answer(function) : invalidContext;
+}
+
+/// The same of a call that a capture forbids to threads of the usual mode.
+static CUresult unsafe(const char *function) {
+  Lock lock(mutex);
+  if (state.capturing.empty() || mode == CU_STREAM_CAPTURE_MODE_RELAXED)
+    return inContext(function);
+  state.isCaptureSpoiled = true;
+  return captureUnsupported;
+}
+
+/// On success `object` becomes a live handle.
+template <typename T> static CUresult create(CUresult result, T *object) {
+  Lock lock(mutex);
   if (result != CUDA_SUCCESS)
     return result;
   *object = reinterpret_cast<T>(uintptr_t(0x1000 + state.calls.size()));
@@ -34,9 +62,10 @@ template <typename T> static CUresult create(const char *function, T *object) {
   return result;
 }
 
-static CUresult destroy(const char *function) {
-  --state.liveObjects;
-  return answer(function);
+static CUresult destroy(CUresult result) {
+  Lock lock(mutex);
+  state.liveObjects -= result == CUDA_SUCCESS;
+  return result;
 }
 
 static void setLog(CUjit_option *options, void **values, unsigned count,
@@ -51,22 +80,19 @@ static void setLog(CUjit_option *options, void **values, unsigned count,
 FAKE FakeCuda *fakeCuda() { return &state; }
 
 FAKE CUresult cuGetErrorName(CUresult code, const char **name) {
-  switch (static_cast<int>(code)) {
-  case 1:
-    *name = "CUDA_ERROR_INVALID_VALUE";
-    return CUDA_SUCCESS;
-  case 2:
-    *name = "CUDA_ERROR_OUT_OF_MEMORY";
-    return CUDA_SUCCESS;
-  case 218:
-    *name = "CUDA_ERROR_INVALID_PTX";
-    return CUDA_SUCCESS;
-  case 700:
-    *name = "CUDA_ERROR_ILLEGAL_ADDRESS";
-    return CUDA_SUCCESS;
-  }
-  *name = nullptr;
-  return CUDA_ERROR_INVALID_VALUE;
+  static const std::map<int, const char *> names = {
+      {1, "CUDA_ERROR_INVALID_VALUE"},
+      {2, "CUDA_ERROR_OUT_OF_MEMORY"},
+      {201, "CUDA_ERROR_INVALID_CONTEXT"},
+      {209, "CUDA_ERROR_NO_BINARY_FOR_GPU"},
+      {218, "CUDA_ERROR_INVALID_PTX"},
+      {221, "CUDA_ERROR_JIT_COMPILER_NOT_FOUND"},
+      {222, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION"},
+      {700, "CUDA_ERROR_ILLEGAL_ADDRESS"},
+  };
+  auto found = names.find(code);
+  *name = found == names.end() ? nullptr : found->second;
+  return *name ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 FAKE CUresult cuGetErrorString(CUresult code, const char **text) {
   const char *name = nullptr;
@@ -77,7 +103,7 @@ FAKE CUresult cuGetErrorString(CUresult code, const char **text) {
 
 FAKE CUresult cuInit(unsigned) { return answer("cuInit"); }
 FAKE CUresult cuDriverGetVersion(int *version) {
-  *version = 13000;
+  *version = state.driverVersion;
   return answer("cuDriverGetVersion");
 }
 FAKE CUresult cuDeviceGetCount(int *count) {
@@ -110,27 +136,54 @@ FAKE CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute,
   }
   return answer("cuDeviceGetAttribute");
 }
-FAKE CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice) {
-  CUresult result = create("cuDevicePrimaryCtxRetain", context);
-  if (result == CUDA_SUCCESS)
-    state.context = *context;
+FAKE CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
+  Lock lock(mutex);
+  CUresult result = answer("cuDevicePrimaryCtxRetain");
+  if (result != CUDA_SUCCESS)
+    return result;
+  *context = state.primary(device);
+  if (!*context)
+    *context = state.addContext(device);
+  ++state.contexts[*context].retained;
+  ++state.liveObjects;
   return result;
 }
-FAKE CUresult cuDevicePrimaryCtxRelease_v2(CUdevice) {
-  return destroy("cuDevicePrimaryCtxRelease");
+FAKE CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
+  Lock lock(mutex);
+  FakeContext &context = state.contexts[state.primary(device)];
+  context.isAlive = --context.retained > 0;
+  return destroy(answer("cuDevicePrimaryCtxRelease"));
 }
-// The three are unrecorded: every method calls them.
+// From here to cuCtxPopCurrent unrecorded: every method calls some of them.
 FAKE CUresult cuCtxGetCurrent(CUcontext *context) {
-  *context = contexts.empty() ? nullptr : contexts.back();
+  *context = currentContext();
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuCtxGetDevice(CUdevice *device) {
+  Lock lock(mutex);
+  *device = state.contexts[currentContext()].device;
+  return CUDA_SUCCESS;
+}
+FAKE CUresult cuCtxGetId(CUcontext context, unsigned long long *id) {
+  Lock lock(mutex);
+  auto found = state.contexts.find(context);
+  if (found == state.contexts.end() || !found->second.isAlive)
+    return invalidContext;
+  *id = found->second.id;
   return CUDA_SUCCESS;
 }
 FAKE CUresult cuCtxPushCurrent_v2(CUcontext context) {
+  Lock lock(mutex);
+  unsigned long long id = 0;
+  if (CUresult result = cuCtxGetId(context, &id); result != CUDA_SUCCESS)
+    return result;
   contexts.push_back(context);
   ++state.contextPushes;
   ++state.contextDepth;
   return CUDA_SUCCESS;
 }
 FAKE CUresult cuCtxPopCurrent_v2(CUcontext *context) {
+  Lock lock(mutex);
   *context = contexts.back();
   contexts.pop_back();
   --state.contextDepth;
@@ -143,7 +196,7 @@ FAKE CUresult cuCtxGetId(CUcontext context, unsigned long long *id) {
 }
 
 FAKE CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes) {
-  CUresult result = answer("cuMemAlloc");
+  CUresult result = unsafe("cuMemAlloc");
   if (result == CUDA_SUCCESS) {
     *address = reinterpret_cast<CUdeviceptr>(std::malloc(bytes));
     ++state.liveObjects;
@@ -151,8 +204,10 @@ FAKE CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes) {
   return result;
 }
 FAKE CUresult cuMemFree_v2(CUdeviceptr address) {
-  std::free(reinterpret_cast<void *>(address));
-  return destroy("cuMemFree");
+  CUresult result = unsafe("cuMemFree");
+  if (result == CUDA_SUCCESS)
+    std::free(reinterpret_cast<void *>(address));
+  return destroy(result);
 }
 FAKE CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr dst, const void *src,
                                    size_t bytes, CUstream stream) {
@@ -180,7 +235,7 @@ FAKE CUresult cuMemsetD32Async(CUdeviceptr dst, unsigned value, size_t count,
   return answer("cuMemsetD32Async");
 }
 FAKE CUresult cuMemHostAlloc(void **memory, size_t bytes, unsigned flags) {
-  CUresult result = answer("cuMemHostAlloc");
+  CUresult result = unsafe("cuMemHostAlloc");
   if (result == CUDA_SUCCESS) {
     *memory = std::malloc(bytes);
     state.hostAllocFlags = flags;
@@ -194,19 +249,32 @@ FAKE CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *address, void *memory,
   return answer("cuMemHostGetDevicePointer");
 }
 FAKE CUresult cuMemFreeHost(void *memory) {
-  std::free(memory);
-  return destroy("cuMemFreeHost");
+  CUresult result = unsafe("cuMemFreeHost");
+  if (result == CUDA_SUCCESS)
+    std::free(memory);
+  return destroy(result);
 }
 
 FAKE CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned,
                                  CUjit_option *, void **) {
+  Lock lock(mutex);
   state.loadedImage = static_cast<const char *>(image);
-  return create("cuModuleLoadDataEx", module);
+  CUresult result = create(unsafe("cuModuleLoadDataEx"), module);
+  if (result == CUDA_SUCCESS)
+    state.modules[*module] = currentContext();
+  return result;
 }
-FAKE CUresult cuModuleUnload(CUmodule) { return destroy("cuModuleUnload"); }
-FAKE CUresult cuModuleGetFunction(CUfunction *function, CUmodule,
+FAKE CUresult cuModuleUnload(CUmodule module) {
+  Lock lock(mutex);
+  auto found = state.modules.find(module);
+  if (found == state.modules.end() || found->second != currentContext())
+    return invalidContext;
+  state.modules.erase(found);
+  return destroy(unsafe("cuModuleUnload"));
+}
+FAKE CUresult cuModuleGetFunction(CUfunction *function, CUmodule module,
                                   const char *) {
-  *function = reinterpret_cast<CUfunction>(uintptr_t(0x77));
+  *function = reinterpret_cast<CUfunction>(module); // It has but one.
   return answer("cuModuleGetFunction");
 }
 FAKE CUresult cuFuncGetAttribute(int *value, CUfunction_attribute attribute,
@@ -232,6 +300,7 @@ FAKE CUresult cuFuncGetAttribute(int *value, CUfunction_attribute attribute,
 }
 FAKE CUresult cuFuncSetAttribute(CUfunction, CUfunction_attribute attribute,
                                  int value) {
+  Lock lock(mutex);
   state.functionAttributes[attribute] = value;
   return answer("cuFuncSetAttribute");
 }
@@ -243,9 +312,23 @@ FAKE CUresult cuFuncGetParamInfo(CUfunction, size_t index, size_t *offset,
   *size = state.params[index].second;
   return answer("cuFuncGetParamInfo");
 }
-FAKE CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction,
-                               void **params, void **extra) {
+#ifndef FAKE_OLD_DRIVER
+FAKE CUresult cuLaunchKernelEx(const CUlaunchConfig *config,
+                               CUfunction function, void **params,
+                               void **extra) {
+  Lock lock(mutex);
+  auto module = state.modules.find(reinterpret_cast<CUmodule>(function));
+  auto stream = state.streams.find(config->hStream);
+  if (module == state.modules.end() || module->second != currentContext() ||
+      (stream != state.streams.end() && stream->second != currentContext()))
+    return invalidContext;
   state.lastLaunch = *config;
+  state.isProgrammatic = false;
+  for (unsigned i = 0; i < config->numAttrs; ++i)
+    state.isProgrammatic |=
+        config->attrs[i].id ==
+            CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION &&
+        config->attrs[i].value.programmaticStreamSerializationAllowed;
   state.lastParams.clear();
   if (params)
     return CUDA_ERROR_INVALID_VALUE;
@@ -267,6 +350,7 @@ FAKE CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction,
     state.lastParams.assign(buffer, bytes);
   return answer("cuLaunchKernelEx");
 }
+#endif
 
 FAKE CUresult cuLaunchKernel(CUfunction, unsigned gridX, unsigned gridY,
                              unsigned gridZ, unsigned blockX, unsigned blockY,
@@ -293,7 +377,7 @@ FAKE CUresult cuLinkCreate_v2(unsigned count, CUjit_option *options,
                               void **values, CUlinkState *link) {
   setLog(options, values, count, CU_JIT_ERROR_LOG_BUFFER, state.linkErrorLog);
   setLog(options, values, count, CU_JIT_INFO_LOG_BUFFER, state.linkInfoLog);
-  return create("cuLinkCreate", link);
+  return create(unsafe("cuLinkCreate"), link);
 }
 FAKE CUresult cuLinkAddData_v2(CUlinkState, CUjitInputType, void *data,
                                size_t bytes, const char *, unsigned,
@@ -307,19 +391,30 @@ FAKE CUresult cuLinkComplete(CUlinkState, void **cubin, size_t *bytes) {
   *bytes = sizeof(linked);
   return answer("cuLinkComplete");
 }
-FAKE CUresult cuLinkDestroy(CUlinkState) { return destroy("cuLinkDestroy"); }
+FAKE CUresult cuLinkDestroy(CUlinkState) {
+  return destroy(answer("cuLinkDestroy"));
+}
 
 FAKE CUresult cuStreamCreate(CUstream *stream, unsigned flags) {
-  CUresult result = create("cuStreamCreate", stream);
-  if (result == CUDA_SUCCESS && flags == CU_STREAM_NON_BLOCKING)
+  Lock lock(mutex);
+  CUresult result = create(inContext("cuStreamCreate"), stream);
+  if (result != CUDA_SUCCESS)
+    return result;
+  state.streams[*stream] = currentContext();
+  if (flags == CU_STREAM_NON_BLOCKING)
     state.nonBlocking.insert(*stream);
   return result;
 }
 FAKE CUresult cuStreamSynchronize(CUstream) {
   return answer("cuStreamSynchronize");
 }
+FAKE CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *other) {
+  std::swap(mode, *other);
+  return CUDA_SUCCESS; // Unrecorded, as it goes with the calls it allows.
+}
 FAKE CUresult cuStreamIsCapturing(CUstream stream,
                                   CUstreamCaptureStatus *status) {
+  Lock lock(mutex);
   // Like the driver, asked for the legacy stream when a capture blocks it.
   for (CUstream captured : state.capturing)
     if (!stream && !state.nonBlocking.count(captured))
@@ -327,8 +422,10 @@ FAKE CUresult cuStreamIsCapturing(CUstream stream,
   *status = static_cast<CUstreamCaptureStatus>(state.capturing.count(stream));
   return answer("cuStreamIsCapturing");
 }
-FAKE CUresult cuStreamDestroy_v2(CUstream) {
-  return destroy("cuStreamDestroy");
+FAKE CUresult cuStreamDestroy_v2(CUstream stream) {
+  Lock lock(mutex);
+  state.streams.erase(stream);
+  return destroy(answer("cuStreamDestroy"));
 }
 FAKE CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode) {
   state.capturing.insert(stream);
@@ -336,21 +433,23 @@ FAKE CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode) {
 }
 FAKE CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph) {
   state.capturing.erase(stream);
-  return create("cuStreamEndCapture", graph);
+  return create(answer("cuStreamEndCapture"), graph);
 }
 FAKE CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph,
                                           unsigned long long) {
-  return create("cuGraphInstantiate", exec);
+  return create(answer("cuGraphInstantiate"), exec);
 }
 FAKE CUresult cuGraphLaunch(CUgraphExec, CUstream) {
   return answer("cuGraphLaunch");
 }
 FAKE CUresult cuGraphExecDestroy(CUgraphExec) {
-  return destroy("cuGraphExecDestroy");
+  return destroy(answer("cuGraphExecDestroy"));
 }
-FAKE CUresult cuGraphDestroy(CUgraph) { return destroy("cuGraphDestroy"); }
+FAKE CUresult cuGraphDestroy(CUgraph) {
+  return destroy(answer("cuGraphDestroy"));
+}
 FAKE CUresult cuEventCreate(CUevent *event, unsigned) {
-  return create("cuEventCreate", event);
+  return create(answer("cuEventCreate"), event);
 }
 FAKE CUresult cuEventRecord(CUevent, CUstream) {
   return answer("cuEventRecord");
@@ -363,4 +462,6 @@ FAKE CUresult cuEventElapsedTime(float *milliseconds, CUevent, CUevent) {
   }
   return answer("cuEventElapsedTime");
 }
-FAKE CUresult cuEventDestroy_v2(CUevent) { return destroy("cuEventDestroy"); }
+FAKE CUresult cuEventDestroy_v2(CUevent) {
+  return destroy(answer("cuEventDestroy"));
+}

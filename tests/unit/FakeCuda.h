@@ -17,12 +17,23 @@
 
 namespace replayjit::cuda {
 
+/// A context of the fake.
+struct FakeContext {
+  CUdevice device = 0;
+  unsigned long long id = 0;
+  int retained = 0; ///< Of a primary context: how often.
+  bool isAlive = true;
+};
+
 /// What the fake answers, and what it saw. Device memory is host memory, so
-/// copies work; a launch only records its arguments.
+/// copies work; a launch only records its arguments. Like the driver it refuses
+/// the wrong context (CUDA_ERROR_INVALID_CONTEXT), and what is unsafe while
+/// there is a capture, which it then spoils.
 struct FakeCuda {
   // Answers.
   std::map<std::string, int> failures; ///< Function -> its result from now on.
   int deviceCount = 1;
+  int driverVersion = 13000;
   int major = 9, minor = 0;
   int registers = 40, localBytes = 16, staticSharedBytes = 1024;
   int maxThreads = 1024;
@@ -34,14 +45,33 @@ struct FakeCuda {
   std::map<CUcontext, unsigned long long> contextIds;
   std::vector<float> elapsed; ///< Milliseconds, one per question, then 0.
 
+  std::map<CUcontext, FakeContext> contexts;
+
+  /// A context of the caller's.
+  CUcontext addContext(CUdevice device) {
+    auto handle = reinterpret_cast<CUcontext>(0x100 * (contexts.size() + 1));
+    contexts[handle] = {device, ++lastContextId, 0, true};
+    return handle;
+  }
+  CUcontext primary(CUdevice device) const {
+    for (const auto &[handle, context] : contexts)
+      if (context.retained > 0 && context.device == device)
+        return handle;
+    return nullptr;
+  }
+
   // Records.
+  unsigned long long lastContextId = 0;
+  std::map<CUmodule, CUcontext> modules; ///< What is loaded, and where.
+  std::map<CUstream, CUcontext> streams; ///< What was created, and where.
+  bool isCaptureSpoiled = false;
   std::vector<std::string> calls; ///< Function names, in order.
   std::string loadedImage;        ///< Up to its first NUL.
   std::string linkedPtx;
   std::map<int, int> functionAttributes; ///< Set on the function.
   CUlaunchConfig lastLaunch = {};
+  bool isProgrammatic = false;   ///< The last launch.
   std::string lastParams;        ///< The bytes of the parameter buffer.
-  CUcontext context = nullptr;   ///< The primary context.
   CUstream lastStream = nullptr; ///< Of a copy or fill.
   unsigned hostAllocFlags = 0;
   int contextDepth = 0;  ///< Pushed and not yet popped.

@@ -85,12 +85,13 @@ struct KernelPattern : ReplayPattern<KernelOp> {
     function->setAttr(kThreads, rewriter.getI32IntegerAttr(threads));
     function->setAttr(kBlocksPerRow,
                       rewriter.getI32IntegerAttr(op.getBlocksPerRow()));
+    const bool isProgrammatic = op->hasAttr(kProgrammaticLaunch);
     SmallVector<Attribute> names;
     for (unsigned i = 0; i < op.getNumArguments(); ++i) {
       Attribute name = op.getArgAttr(i, kArgName);
       names.push_back(name ? name
                            : rewriter.getStringAttr("arg" + std::to_string(i)));
-      if (op.getArgAttr(i, kArgReadOnly)) {
+      if (op.getArgAttr(i, kArgReadOnly) && !isProgrammatic) {
         function.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(),
                             rewriter.getUnitAttr());
         function.setArgAttr(i, LLVM::LLVMDialect::getReadonlyAttrName(),
@@ -103,6 +104,12 @@ struct KernelPattern : ReplayPattern<KernelOp> {
     if (failed(rewriter.convertRegionTypes(&function.getBody(),
                                            *getTypeConverter(), &signature)))
       return failure();
+    if (isProgrammatic) {
+      rewriter.setInsertionPointToStart(&function.getBody().front());
+      for (auto kind : {NVVM::GridDepActionKind::wait,
+                        NVVM::GridDepActionKind::launch_dependents})
+        NVVM::GriddepcontrolOp::create(rewriter, op.getLoc(), kind);
+    }
     rewriter.eraseOp(op);
     return success();
   }
@@ -118,8 +125,11 @@ struct ReturnPattern : ReplayPattern<ReturnOp> {
   }
 };
 
-/// Marks the loads through arguments that nothing writes.
+/// Marks the loads through arguments that nothing writes while the kernel runs:
+/// they may move, and a programmatic launch runs beside its predecessor.
 void markReadOnlyLoads(KernelOp kernel) {
+  if (kernel->hasAttr(kProgrammaticLaunch))
+    return;
   kernel->walk([&](LoadOp load) {
     auto view = load.getView().getDefiningOp<ViewOp>();
     auto argument =

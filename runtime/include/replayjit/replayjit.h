@@ -120,6 +120,11 @@ typedef enum replayjit_readout_t {
   REPLAYJIT_READOUT_REBUILD = 1      /* Tiles of it, on tensor cores */
 } replayjit_readout_t;
 
+typedef enum replayjit_abi_t {
+  REPLAYJIT_ABI_NATIVE = 0, /* Strides, bounds and error word at run time */
+  REPLAYJIT_ABI_TRITON = 1  /* As Triton launches it: dense, no bounds */
+} replayjit_abi_t;
+
 typedef enum replayjit_flush_precision_t {
   REPLAYJIT_FLUSH_IEEE = 0,
   REPLAYJIT_FLUSH_TF32X3 = 1
@@ -159,6 +164,11 @@ typedef struct replayjit_decode_spec_t {
   int32_t readout;           /* replayjit_readout_t [OUTPUT_ONLY] */
   int32_t alignment; /* Bytes that divide pointers, row strides and pitches: 16,
                       * or 0 for the element's own [16] */
+  int32_t has_programmatic_launch; /* May start before the kernel before it
+                                    * ends; needs sm_90 [0] */
+  int32_t trap_on_error; /* What the error word reports ends the launch as a
+                          * fault of the whole context: for debugging [0] */
+  int32_t abi;           /* replayjit_abi_t [NATIVE] */
 } replayjit_decode_spec_t;
 
 /* Choices that change speed; see replayjit_target_choose_tuning. */

@@ -1,0 +1,35 @@
+//===- GraphTimer.h - How long a captured graph takes -----------*- C++ -*-===//
+//
+// Private to runtime/cuda.
+//
+//===----------------------------------------------------------------------===//
+#ifndef REPLAYJIT_RUNTIME_CUDA_GRAPHTIMER_H
+#define REPLAYJIT_RUNTIME_CUDA_GRAPHTIMER_H
+
+#include "runtime/cuda/DriverApi.h"
+
+namespace replayjit::cuda {
+
+/// A graph and its executable form, destroyed with this. The context is current
+/// throughout.
+class CapturedGraph {
+public:
+  explicit CapturedGraph(const DriverApi &api) : api(api) {}
+  CapturedGraph(const CapturedGraph &) = delete;
+  ~CapturedGraph();
+
+  /// Ends the capture of `stream`.
+  Status endCapture(CUstream stream);
+  /// Replays it `repeats` times on `stream` after a warm-up; the median of the
+  /// milliseconds of one replay.
+  Result<double> time(CUstream stream, int repeats);
+
+private:
+  const DriverApi &api;
+  CUgraph graph = nullptr;
+  CUgraphExec exec = nullptr;
+};
+
+} // namespace replayjit::cuda
+
+#endif
