@@ -62,6 +62,7 @@ static void addToLLVM(OpPassManager &pm) {
 }
 
 void replayjit::buildGPUPipeline(OpPassManager &pm) {
+  pm.addPass(createLowerMathForGPUPass());
   pm.addPass(createLowerMemoryForGPUPass());
   addToLLVM(pm);
 }

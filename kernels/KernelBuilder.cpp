@@ -155,9 +155,6 @@ Value KernelBuilder::sub(Value a, Value b) {
 Value KernelBuilder::mul(Value a, Value b) {
   return arith::MulFOp::create(*this, a, b);
 }
-Value KernelBuilder::div(Value a, Value b) {
-  return arith::DivFOp::create(*this, a, b);
-}
 Value KernelBuilder::fma(Value a, Value b, Value c) {
   return math::FmaOp::create(*this, a, b, c);
 }
@@ -168,7 +165,9 @@ Value KernelBuilder::max(Value a, Value b) {
 }
 Value KernelBuilder::exp(Value a) { return math::ExpOp::create(*this, a); }
 Value KernelBuilder::log1p(Value a) { return math::Log1pOp::create(*this, a); }
-Value KernelBuilder::sqrt(Value a) { return math::SqrtOp::create(*this, a); }
+Value KernelBuilder::rsqrt(Value a) {
+  return math::RsqrtOp::create(*this, a, arith::FastMathFlags::afn);
+}
 
 Value KernelBuilder::constant(double value, Value like) {
   auto type = dyn_cast<RankedTensorType>(like.getType());
@@ -181,7 +180,8 @@ Value KernelBuilder::constant(double value, Value like) {
 
 Value KernelBuilder::sigmoid(Value a) {
   Value one = constant(1, a);
-  return div(one, add(one, exp(neg(a))));
+  return arith::DivFOp::create(*this, one, add(one, exp(neg(a))),
+                               arith::FastMathFlags::arcp);
 }
 
 Value KernelBuilder::roundedTo(Value a, DataType type) {

@@ -84,14 +84,13 @@ public:
   mlir::Value add(mlir::Value a, mlir::Value b);
   mlir::Value sub(mlir::Value a, mlir::Value b);
   mlir::Value mul(mlir::Value a, mlir::Value b);
-  mlir::Value div(mlir::Value a, mlir::Value b);
   mlir::Value fma(mlir::Value a, mlir::Value b, mlir::Value c);
   mlir::Value neg(mlir::Value a);
   mlir::Value abs(mlir::Value a);
   mlir::Value max(mlir::Value a, mlir::Value b);
   mlir::Value exp(mlir::Value a);
   mlir::Value log1p(mlir::Value a);
-  mlir::Value sqrt(mlir::Value a);
+  mlir::Value rsqrt(mlir::Value a); ///< 1 / sqrt(a), nearly.
   mlir::Value sigmoid(mlir::Value a);  ///< 1 / (1 + exp(-a))
   mlir::Value softplus(mlir::Value a); ///< log(1 + exp(a)), for any a
   /// A scalar rounded to a type and back.

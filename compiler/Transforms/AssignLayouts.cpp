@@ -125,12 +125,12 @@ private:
   SmallVector<Value> reserved;
   llvm::DenseSet<Value> held; ///< The reserved values until they flow.
 
-  /// Rules in the order in which they may decide. A tile takes the layout of its
-  /// operands and users (Flow). A vector repeated along new rows spreads them
-  /// over idle lanes (SpreadRows), so that a contraction with it uses all lanes.
-  /// A sum over rows keeps them in registers, or in lanes that would else hold
-  /// the same (Sum), so that it needs no exchange but theirs. Last, new columns
-  /// are spread (SpreadColumns).
+  /// Rules in the order in which they may decide. A tile takes the layout of
+  /// its operands and users (Flow). A vector repeated along new rows spreads
+  /// them over idle lanes (SpreadRows), so that a contraction with it uses all
+  /// lanes. A sum over rows keeps them in registers, or in lanes that would
+  /// else hold the same (Sum), so that it needs no exchange but theirs. Last,
+  /// new columns are spread (SpreadColumns).
   enum Rule { Flow, SpreadRows, Sum, SpreadColumns, NumRules };
   SmallVector<Operation *> worklists[NumRules];
 
@@ -339,11 +339,13 @@ private:
     flow();
   }
 
-  /// 8 lanes of 16 bytes cover 128 bytes of a row, a whole cache line.
+  /// 8 lanes of 16 bytes cover 128 bytes of a row, a whole cache line. 16 of
+  /// them hold fewer columns each, of all the vectors a row meets; a block of
+  /// one warp has few rows and gains by it.
   LinearLayout wide(RankedTensorType type, int contiguousDim) {
     int vector = 16 / elementBytes(type.getElementType());
     vector = std::min<int64_t>(vector, type.getDimSize(contiguousDim));
-    int lanes = type.getRank() == 2 ? 8 : 32;
+    int lanes = type.getRank() == 1 ? 32 : numWarps == 1 ? 16 : 8;
     return LinearLayout::coalesced(type.getShape(), contiguousDim,
                                    type.getRank() == 2 ? vector : 1, lanes,
                                    numWarps);

@@ -78,9 +78,11 @@ def HoistLoadsPass : Pass<"replay-hoist-loads", "::replayjit::replay::KernelOp">
     once. A load stays behind a store through its own pointer; pointers of
     different arguments do not overlap, except where the operator contract says
     so (the cursor for an absent force_flush, and neither is stored to). Loads
-    that would need more than `max-registers` registers a thread stay. No numeric
-    effect.
+    that would need more than `max-registers` registers a thread stay. If they
+    are many, `nvvm.pmevent` ends them, which the assembler moves no load across: it
+    would put one behind arithmetic that waits for another. No numeric effect.
   }];
+  let dependentDialects = ["::mlir::NVVM::NVVMDialect"];
   let options = [Option<"maxRegisters", "max-registers", "int", "176",
                         "registers a thread may hold for loads in flight">];
 }
@@ -90,8 +92,8 @@ def AssignLayoutsPass : Pass<"replay-assign-layouts", "::replayjit::replay::Kern
   let description = [{
     Sets the encoding of every tile type and inserts `replay.convert_layout`
     where an operation needs another one. Anchors come first, in this order:
-    results of matrix-unit dots; rank-2 loads, largest first (8 lanes a row, 16
-    bytes each); scans, exponentials and logarithms, which have theirs from the
+    results of matrix-unit dots; rank-2 loads, largest first (8 lanes a row, or 16
+    in a block of one warp, 16 bytes each); scans, exponentials and logarithms, which have theirs from the
     start: a scan's axis lies in registers, an exponential is computed once. From each
     anchor layouts flow to operands and users; the first to reach a value wins. No numeric
     effect, except that a reduction adds in the order of its layout.

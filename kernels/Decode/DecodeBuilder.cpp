@@ -256,8 +256,8 @@ private:
     if (!spec.qkL2Norm)
       return x;
     b.describe("q/k norm");
-    Value norm = b.sqrt(b.add(b.sum(b.mul(x, x)), b.f32(1e-6)));
-    return b.mul(x, b.splat(b.div(b.f32(1), norm), x));
+    Value norm = b.rsqrt(b.add(b.sum(b.mul(x, x)), b.f32(1e-6)));
+    return b.mul(x, b.splat(norm, x));
   }
 
   Value readValue() {

@@ -32,12 +32,14 @@ struct ScalarBuilder : ImplicitLocOpBuilder {
   Value mul(Value a, Value b) { return arith::MulFOp::create(*this, a, b); }
   Value add(Value a, Value b) { return arith::AddFOp::create(*this, a, b); }
   Value sub(Value a, Value b) { return arith::SubFOp::create(*this, a, b); }
-  Value div(Value a, Value b) { return arith::DivFOp::create(*this, a, b); }
-  Value iadd(Value a, Value b) { return arith::AddIOp::create(*this, a, b); }
-  Value isub(Value a, Value b) { return arith::SubIOp::create(*this, a, b); }
-  Value less(Value a, Value b) {
-    return arith::CmpFOp::create(*this, arith::CmpFPredicate::OLT, a, b);
+  Value neg(Value a) { return arith::NegFOp::create(*this, a); }
+  Value min(Value a, Value b) { return arith::MinimumFOp::create(*this, a, b); }
+  Value max(Value a, Value b) { return arith::MaximumFOp::create(*this, a, b); }
+  /// Within a unit in the last place.
+  Value reciprocal(Value a) {
+    return arith::DivFOp::create(*this, f(1.0), a, arith::FastMathFlags::arcp);
   }
+  Value isub(Value a, Value b) { return arith::SubIOp::create(*this, a, b); }
   Value select(Value c, Value a, Value b) {
     return arith::SelectOp::create(*this, c, a, b);
   }
@@ -47,24 +49,20 @@ struct ScalarBuilder : ImplicitLocOpBuilder {
   Value fromBits(Value a) {
     return arith::BitcastOp::create(*this, getF32Type(), a);
   }
-  /// 2^n for -126 <= n <= 127.
-  Value powerOfTwo(Value n) {
-    Value biased = iadd(n, i(127));
-    return fromBits(arith::ShLIOp::create(*this, biased, i(23)));
-  }
 };
 
 // ln 2 in two parts: n * kLn2High is exact for |n| < 2^10.
 constexpr double kLn2 = 0.693147180559945309417232;
 constexpr double kLn2High = 0.693145751953125; // 0x3f317200
 
-/// exp(x) = 2^n exp(f), n = round(x / ln 2), |f| <= ln 2 / 2.
+/// exp(x) = 2^n exp(f), n = round(x / ln 2), |f| <= ln 2 / 2. The approximate
+/// 2^x of a GPU would be shorter, but its error is the same in every step of a
+/// gate near 1 and adds up.
 Value expandExp(ScalarBuilder &b, Value x) {
-  // Beyond these the result is 0 or infinity; NaN compares false and stays.
-  x = b.select(b.less(x, b.f(-104.0)), b.f(-104.0), x);
-  x = b.select(b.less(b.f(89.0), x), b.f(89.0), x);
-  // Adding 1.5 * 2^23 leaves the rounded integer in the low bits.
-  Value magic = b.f(12582912.0);
+  // n = -127 and 128, where the power of two is 0 and infinite.
+  x = b.max(b.f(-88.0), b.min(b.f(88.7), x));
+  // Adding 1.5 * 2^23 + 127 leaves the exponent of 2^n in the low bits.
+  Value magic = b.f(12583039.0);
   Value shifted = b.fma(x, b.f(1.0 / kLn2), magic);
   Value n = b.sub(shifted, magic);
   Value f = b.fma(n, b.f(-kLn2High), x);
@@ -76,11 +74,8 @@ Value expandExp(ScalarBuilder &b, Value x) {
     factorial /= k;
     p = b.fma(p, f, b.f(1 / factorial));
   }
-  // 2^n in two factors, for results that are denormal or near the top.
-  Value integer = b.isub(b.bits(shifted), b.i(0x4B400000));
-  Value half = arith::ShRSIOp::create(b, integer, b.i(1));
-  p = b.mul(p, b.powerOfTwo(half));
-  return b.mul(p, b.powerOfTwo(b.isub(integer, half)));
+  Value power = arith::ShLIOp::create(b, b.bits(shifted), b.i(23));
+  return b.mul(p, b.fromBits(power));
 }
 
 /// log1p(u) = e ln 2 + log1p(m), 1 + u = 2^e (1 + m), -1/4 <= m <= 1/2.
@@ -93,7 +88,9 @@ Value expandLog1p(ScalarBuilder &b, Value u) {
   Value m = b.fma(u, scale, b.sub(scale, b.f(1.0)));
   // log1p(m) = 2 atanh(t) = 2 t (1 + t^2/3 + t^4/5 + ..), t = m / (2 + m);
   // t^2 <= 1/25, so the rest after t^10/11 is below 3e-10.
-  Value t = b.div(m, b.add(m, b.f(2.0)));
+  Value divisor = b.add(m, b.f(2.0)), inverse = b.reciprocal(divisor);
+  Value t = b.mul(m, inverse);
+  t = b.fma(b.fma(b.neg(t), divisor, m), inverse, t);
   Value square = b.mul(t, t);
   Value p = b.f(1.0 / 11);
   for (int k : {9, 7, 5, 3})

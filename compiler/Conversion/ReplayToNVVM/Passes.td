@@ -44,11 +44,26 @@ def ExpandMathPass : Pass<"replay-expand-math", "::mlir::ModuleOp"> {
   let description = [{
     The PTX backend has no library for them, and its approximate instructions lose
     digits that decay gates amplify. exp: split ln 2, Taylor of degree 7. log1p:
-    split off the exponent, then the atanh series of m/(2+m). Both are within
-    2 units in the last place of the exact value, for denormals, infinities and
-    NaN too; log1p for arguments above -1, and finite ones up to 2^126.
+    split off the exponent, then the atanh series of m/(2+m), whose quotient is a
+    product with an approximate reciprocal, corrected once. Both are within 2 units
+    in the last place of the exact value, infinities and NaN too. An exp below
+    2^-126.5 is 0, one above 2^127.5 infinite; log1p takes arguments above -1, and
+    finite ones up to 2^126.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
+}
+
+def LowerMathForGPUPass : Pass<"replay-lower-math-for-gpu", "::mlir::ModuleOp"> {
+  let summary = "Use approximate instructions where the program allows them";
+  let description = [{
+    f32 scalars: `math.rsqrt` with `fastmath<afn>` becomes `rsqrt.approx.ftz`, and
+    `arith.divf` with `fastmath<arcp>` a product with `rcp.approx.ftz`. All else
+    stays: exact division and square root take a call and a branch each.
+
+    Numeric effect (PTX ISA, "Floating-Point Instructions"): relative errors up to
+    2^-22.9 (rsqrt) and 2^-23 (rcp); numbers below 2^-126 count as 0.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect"];
 }
 
 def LowerMemoryForGPUPass : Pass<"replay-lower-memory-for-gpu", "::mlir::ModuleOp"> {

@@ -170,9 +170,10 @@ LogicalResult checkPreconditions(KernelOp kernel) {
                                "replay-assign-layouts first");
     if (isa<math::MathDialect>(op->getDialect()) &&
         !isa<math::ExpOp, math::Log1pOp, math::FmaOp, math::SqrtOp,
-             math::AbsFOp>(op))
-      return op->emitOpError("has no lowering; exp, log1p, fma, sqrt and absf "
-                             "have one");
+             math::RsqrtOp, math::AbsFOp>(op))
+      return op->emitOpError(
+          "has no lowering; exp, log1p, fma, sqrt, rsqrt and "
+          "absf have one");
     if (isa<math::ExpOp, math::Log1pOp>(op) &&
         !getElementTypeOrSelf(op->getResult(0)).isF32())
       return op->emitOpError("is lowered for f32 only");

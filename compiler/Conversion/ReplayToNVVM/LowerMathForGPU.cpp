@@ -1,0 +1,62 @@
+//===- LowerMathForGPU.cpp - Approximate instructions where allowed -------===//
+
+#include "compiler/Conversion/ReplayToNVVM/ReplayToNVVM.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/Matchers.h"
+
+namespace replayjit {
+#define GEN_PASS_DEF_LOWERMATHFORGPUPASS
+#include "compiler/Conversion/ReplayToNVVM/Passes.h.inc"
+} // namespace replayjit
+
+using namespace mlir;
+using namespace replayjit;
+
+namespace {
+
+bool allows(arith::ArithFastMathInterface op, arith::FastMathFlags flag) {
+  return op->getResult(0).getType().isF32() &&
+         arith::bitEnumContainsAll(op.getFastMathFlagsAttr().getValue(), flag);
+}
+
+/// What stands for `op`; null if it stays.
+Value lowered(OpBuilder &b, Operation *op) {
+  using arith::FastMathFlags;
+  if (auto root = dyn_cast<math::RsqrtOp>(op)) {
+    if (!allows(root, FastMathFlags::afn))
+      return Value();
+    return LLVM::CallIntrinsicOp::create(
+               b, op->getLoc(), b.getF32Type(),
+               b.getStringAttr("llvm.nvvm.rsqrt.approx.ftz.f"),
+               ValueRange{root.getOperand()})
+        .getResults();
+  }
+  auto quotient = dyn_cast<arith::DivFOp>(op);
+  if (!quotient || !allows(quotient, FastMathFlags::arcp))
+    return Value();
+  Value inverse = NVVM::RcpApproxFtzF32Op::create(
+      b, op->getLoc(), b.getF32Type(), quotient.getRhs());
+  if (matchPattern(quotient.getLhs(), m_OneFloat()))
+    return inverse;
+  return arith::MulFOp::create(b, op->getLoc(), quotient.getLhs(), inverse);
+}
+
+struct LowerMathForGPUPass
+    : replayjit::impl::LowerMathForGPUPassBase<LowerMathForGPUPass> {
+  void runOnOperation() override {
+    getOperation()->walk([](Operation *op) {
+      OpBuilder b(op);
+      if (Value value = lowered(b, op)) {
+        op->getResult(0).replaceAllUsesWith(value);
+        op->erase();
+      }
+    });
+  }
+};
+
+} // namespace
