@@ -286,7 +286,7 @@ Jit::prepareAll(const std::vector<KernelRequest> &requests,
   return std::move(batch.outcomes);
 }
 
-Device &Jit::device() const { return state->device; }
+Device &Jit::device() const { return *state->device; }
 
 CacheCounters Jit::counters() const { return state->once.counters(); }
 

@@ -345,6 +345,10 @@ private:
   LinearLayout wide(RankedTensorType type, int contiguousDim) {
     int vector = 16 / elementBytes(type.getElementType());
     vector = std::min<int64_t>(vector, type.getDimSize(contiguousDim));
+    // No two threads hold the same element if there is one for each: what one
+    // of them stores in place, another may still have to read.
+    vector = std::clamp<int64_t>(type.getNumElements() / (32 * numWarps), 1,
+                                 vector);
     int lanes = type.getRank() == 1 ? 32 : numWarps == 1 ? 16 : 8;
     return LinearLayout::coalesced(type.getShape(), contiguousDim,
                                    type.getRank() == 2 ? vector : 1, lanes,

@@ -190,11 +190,6 @@ FAKE CUresult cuCtxPopCurrent_v2(CUcontext *context) {
   return CUDA_SUCCESS;
 }
 
-FAKE CUresult cuCtxGetId(CUcontext context, unsigned long long *id) {
-  *id = state.contextIds[context];
-  return answer("cuCtxGetId");
-}
-
 FAKE CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes) {
   CUresult result = unsafe("cuMemAlloc");
   if (result == CUDA_SUCCESS) {
