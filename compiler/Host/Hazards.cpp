@@ -167,15 +167,21 @@ void Shadow::dropReaders(Cell &cell) {
   cell.moreReads = 0;
 }
 
-// Notes that `lane` reads. Reads ordered before it are dropped: a write that
-// races with one of them races with this one as well, or comes after both.
+void Shadow::setReader(Cell &cell, uint32_t lane, int32_t site) const {
+  cell.readStamp = clocks.lane(lane).now;
+  cell.readWarp = lane / 32;
+  cell.readMask = 1u << lane % 32;
+  cell.readSite = packSite(site);
+}
+
+// Notes that `lane` reads, after others in this block. Reads ordered before it
+// are dropped: a write that races with one of them races with this one as well,
+// or comes after both.
 void Shadow::addReader(Cell &cell, uint32_t lane, int32_t site) {
   uint32_t stamp = clocks.lane(lane).now;
   uint16_t warp = lane / 32;
   uint32_t bit = 1u << lane % 32;
-  if (cell.readStamp < clocks.base()) {
-    cell.moreReads = 0; // Of an earlier block.
-  } else if (cell.moreReads || cell.readStamp >= clocks.lane(lane).blockKnown) {
+  if (cell.moreReads || cell.readStamp >= clocks.lane(lane).blockKnown) {
     for (uint32_t *link = &cell.moreReads; *link;) {
       uint32_t node = *link;
       Reads &entry = reads[node];
@@ -195,10 +201,7 @@ void Shadow::addReader(Cell &cell, uint32_t lane, int32_t site) {
     if (Reads first = firstReads(cell); unordered(lane, first) != none)
       cell.moreReads = newNode(first);
   }
-  cell.readStamp = stamp;
-  cell.readWarp = warp;
-  cell.readMask = bit;
-  cell.readSite = packSite(site);
+  setReader(cell, lane, site);
 }
 
 bool Shadow::read(uint32_t lane, uint32_t offset, uint32_t bytes,
@@ -215,10 +218,14 @@ bool Shadow::read(uint32_t lane, uint32_t offset, uint32_t bytes,
     // Ordered by the last barrier: the common case.
     if (cell.writeStamp - base >= known && !checkWriter(cell, lane, true))
       return false;
-    if (cell.readStamp == now && cell.readWarp == warp)
+    if (cell.readStamp == now && cell.readWarp == warp) {
       cell.readMask |= bit;
-    else
+    } else if (cell.readStamp < clocks.base()) { // The first of this block.
+      cell.moreReads = 0;
+      setReader(cell, lane, site);
+    } else {
       addReader(cell, lane, site);
+    }
     return true;
   });
 }

@@ -89,6 +89,7 @@ private:
               uint16_t newWriter, uint32_t newStamp);
   bool checkWriter(const Cell &cell, uint32_t lane, bool isRead);
   bool checkReaders(const Cell &cell, uint32_t lane);
+  void setReader(Cell &cell, uint32_t lane, int32_t site) const;
   void addReader(Cell &cell, uint32_t lane, int32_t site);
   void dropReaders(Cell &cell);
   uint32_t newNode(const Reads &entry);
