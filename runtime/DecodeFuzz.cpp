@@ -341,12 +341,10 @@ void drawRun(Draw &draw, MaterializeProblem &problem) {
 
 /// True where a thread's part of the state is less than an access of 16 bytes.
 /// Threads then share elements: all of them read one, and one of them writes it
-/// in place, and without a ring's exchanges nothing orders the two: a race that
-/// the emulation reports.
+/// in place. Nothing orders the two, which the emulation reports.
 bool sharesElements(const DecodeSpec &spec, const DecodeTuning &tuning) {
   const int perThread = tuning.blockV * tuning.blockK / (32 * tuning.numWarps);
-  return (spec.ringDepth == 1 || spec.family == Family::Materialize) &&
-         perThread * byteSize(spec.stateType) < 16;
+  return perThread * byteSize(spec.stateType) < 16;
 }
 
 /// Draws until what comes out is legal.

@@ -85,11 +85,14 @@ DecodeTuning chooseTuning(const DecodeSpec &spec, int rows,
   tuning.flushRows =
       std::min(4, nextPowerOfTwo(std::clamp(spec.ringDepth, 1, maxRingDepth)));
   if (spec.readout == Readout::Rebuild) {
-    // A warp per 16 rows of an MMA fragment; two share them where each channel
-    // has gates of its own to hold, and four where threads hold little.
+    // A warp per 16 rows of an MMA fragment; two share them where many channels
+    // have gates of their own to hold, and four where threads hold little.
     tuning.blockV = std::clamp(paddedV, minDotWidth, smallThreads ? 32 : 64);
     tuning.blockK = std::clamp(paddedK, minDotWidth, 64);
-    tuning.numWarps = tuning.blockV / (smallThreads ? 4 : spec.isKda ? 8 : 16);
+    const bool hasManyGates = spec.isKda && tuning.blockK == 64;
+    tuning.numWarps = tuning.blockV / (smallThreads   ? 4
+                                       : hasManyGates ? 8
+                                                      : 16);
     return tuning;
   }
 
