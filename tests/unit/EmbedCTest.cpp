@@ -96,8 +96,8 @@ public:
   void enter(uintptr_t context, unsigned long long id) {
     leave();
     current = reinterpret_cast<CUcontext>(context);
+    fake->contexts[current] = {0, id, 0, true};
     push(current);
-    fake->contextIds[current] = id;
   }
   void leave() {
     if (std::exchange(current, nullptr)) {

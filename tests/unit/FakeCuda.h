@@ -41,8 +41,6 @@ struct FakeCuda {
   std::string linkErrorLog, linkInfoLog;
   std::set<CUstream> capturing;   ///< Streams under capture.
   std::set<CUstream> nonBlocking; ///< Streams not ordered with the legacy one.
-  /// Ids of contexts that are or were current.
-  std::map<CUcontext, unsigned long long> contextIds;
   std::vector<float> elapsed; ///< Milliseconds, one per question, then 0.
 
   std::map<CUcontext, FakeContext> contexts;

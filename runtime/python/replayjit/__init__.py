@@ -12,6 +12,7 @@ from .decode import (fused_recurrent_gated_delta_rule_packed_decode,
                      fused_recurrent_kda_packed_decode,
                      fused_recurrent_linear_replayssm_decode)
 from .runtime import Kernel, Runtime, Tensor, prepare_all
+from .sizing import pool_bytes, slot_bytes, states_for_budget
 from .spec import Spec, Support, supports
 from .state import ErrorWord, LayerTable, Report, materialize, poll_errors
 
@@ -21,5 +22,5 @@ __all__ = [
     "fused_recurrent_gated_delta_rule_packed_decode",
     "fused_recurrent_kda_packed_decode",
     "fused_recurrent_linear_replayssm_decode", "materialize", "poll_errors",
-    "prepare_all", "supports",
+    "pool_bytes", "prepare_all", "slot_bytes", "states_for_budget", "supports",
 ]

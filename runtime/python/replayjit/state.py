@@ -19,7 +19,8 @@ Report.__doc__ = """What kernels found wrong: how many rows, and of the first th
 kind (a sentence's subject), its row, its layer, and the value."""
 
 _KINDS = ("", "state slot", "write_pos", "ring slot", "dst slot", "track slot",
-          "ring_base")
+          "ring_base", "cursor key", "not flushed", "flushed too far",
+          "advance_by")
 
 
 class ErrorWord:
