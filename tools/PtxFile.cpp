@@ -36,7 +36,7 @@ const CLI::Option *PtxOptions::stray() const {
 Result<CompiledKernel> PtxOptions::kernel(const std::optional<Target> &target,
                                           const AssembleOptions &assemble,
                                           bool makesCubin) const {
-  Result<std::string> ptx = readFile(path);
+  Result<std::string> ptx = readBytes(path);
   if (!ptx)
     return ptx.status();
   Result<CompiledKernel> kernel = kernelFromPtx(*ptx, entry);

@@ -348,7 +348,7 @@ Status Run::writeArtifact(const Artifact &artifact) {
     bytes = text = json();
   }
   if (!options.writesToStdout())
-    return writeFile(options.output, bytes);
+    return writeBytes(options.output, bytes);
   bool written =
       std::fwrite(bytes.data(), 1, bytes.size(), stdout) == bytes.size();
   if (std::fflush(stdout) != 0 || !written)
@@ -366,8 +366,8 @@ Status Run::writeC() {
   Result<CSource> source = embedAsC(kernel, base.filename().string());
   if (!source)
     return source.status();
-  Status status = writeFile(base.string() + ".h", source->header);
-  return status ? writeFile(base.string() + ".c", source->source) : status;
+  Status status = writeBytes(base.string() + ".h", source->header);
+  return status ? writeBytes(base.string() + ".c", source->source) : status;
 }
 
 Status Run::operator()() {

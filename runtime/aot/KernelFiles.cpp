@@ -12,7 +12,7 @@
 
 namespace replayjit {
 
-Status writeFile(const std::string &path, std::string_view bytes) {
+Status writeBytes(const std::string &path, std::string_view bytes) {
   std::ofstream stream(path, std::ios::binary);
   stream.write(bytes.data(), bytes.size());
   stream.close();
@@ -22,7 +22,7 @@ Status writeFile(const std::string &path, std::string_view bytes) {
                        fmt::format("output: cannot write '{}'", path));
 }
 
-Result<std::string> readFile(const std::string &path) {
+Result<std::string> readBytes(const std::string &path) {
   std::ifstream stream(path, std::ios::binary);
   std::string bytes(std::istreambuf_iterator<char>(stream), {});
   if (stream.is_open() && !stream.bad() && !std::filesystem::is_directory(path))
@@ -55,13 +55,13 @@ Status writeKernelFiles(const std::string &folder, const CompiledKernel &kernel,
                                    ".cubin", bytesOf(kernel.cubin)},
                                {".ptx", kernel.ptx},
                                {".json", record}})
-    if (Status status = writeFile(base + suffix, bytes); !status)
+    if (Status status = writeBytes(base + suffix, bytes); !status)
       return status;
   return Status::ok();
 }
 
 Result<CompiledKernel> readKernelFiles(const std::string &base) {
-  Result<std::string> json = readFile(base + ".json");
+  Result<std::string> json = readBytes(base + ".json");
   if (!json)
     return json.status();
   Result<KernelRecord> record = readRecord(*json);
@@ -69,7 +69,7 @@ Result<CompiledKernel> readKernelFiles(const std::string &base) {
     return Status::invalid(
         fmt::format("{}.json: {}", base, record.status().message));
   CompiledKernel kernel = std::move(record->kernel);
-  Result<std::string> cubin = readFile(base + ".cubin");
+  Result<std::string> cubin = readBytes(base + ".cubin");
   if (!cubin)
     return cubin.status();
   if (cubin->size() != record->cubinBytes)
@@ -77,7 +77,7 @@ Result<CompiledKernel> readKernelFiles(const std::string &base) {
         fmt::format("{}.cubin has {} bytes; its record says {}", base,
                     cubin->size(), record->cubinBytes));
   kernel.cubin.assign(cubin->begin(), cubin->end());
-  if (Result<std::string> ptx = readFile(base + ".ptx"))
+  if (Result<std::string> ptx = readBytes(base + ".ptx"))
     kernel.ptx = std::move(*ptx);
   return kernel;
 }

@@ -10,8 +10,8 @@
 namespace replayjit {
 
 /// Writes a file, or replaces it.
-Status writeFile(const std::string &path, std::string_view bytes);
-Result<std::string> readFile(const std::string &path);
+Status writeBytes(const std::string &path, std::string_view bytes);
+Result<std::string> readBytes(const std::string &path);
 
 /// Makes a folder and those above it.
 Status makeFolders(const std::string &path);

@@ -119,7 +119,7 @@ Result<std::string> exportToTriton(const CompiledKernel &kernel,
   auto write = [&](std::string_view suffix, std::string_view bytes) {
     const std::string name = file + std::string(suffix);
     paths[name] = (folder / name).string();
-    return writeFile((draft / name).string(), bytes);
+    return writeBytes((draft / name).string(), bytes);
   };
   Status status = write(".ptx", kernel.ptx);
   if (status)
@@ -127,9 +127,9 @@ Result<std::string> exportToTriton(const CompiledKernel &kernel,
   if (status)
     status = write(".json", metadata);
   if (status)
-    status =
-        writeFile((draft / fmt::format("{}{}.json", groupIntro, file)).string(),
-                  Json{{"child_paths", paths}}.dump());
+    status = writeBytes(
+        (draft / fmt::format("{}{}.json", groupIntro, file)).string(),
+        Json{{"child_paths", paths}}.dump());
   if (status) {
     fs::rename(draft, folder, code); // which an empty folder does not prevent
     if (code)
@@ -226,9 +226,9 @@ Result<CompiledKernel> importFromTriton(const std::string &folder) {
   if (!file)
     return file.status();
   const std::string base = (fs::path(folder) / *file).string();
-  Result<std::string> texts[] = {readFile(base + ".json"),
-                                 readFile(base + ".ptx"),
-                                 readFile(base + ".cubin")};
+  Result<std::string> texts[] = {readBytes(base + ".json"),
+                                 readBytes(base + ".ptx"),
+                                 readBytes(base + ".cubin")};
   for (const Result<std::string> &text : texts)
     if (!text)
       return text.status();

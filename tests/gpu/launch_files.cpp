@@ -48,7 +48,7 @@ Result<uint64_t> Launch::upload(const std::string &path) {
   auto [place, isNew] = tensors.try_emplace(path);
   if (!isNew)
     return place->second.address;
-  Result<std::string> bytes = readFile(path);
+  Result<std::string> bytes = readBytes(path);
   if (!bytes)
     return bytes.status();
   Result<uint64_t> address = device.allocate(bytes->size(), path);
@@ -122,7 +122,7 @@ Status Launch::run(const std::string &base, const char *gridText,
             device.copyFromDevice(bytes.data(), tensor.address, bytes.size());
         !status)
       return status;
-    if (status = writeFile(path, bytes); !status)
+    if (status = writeBytes(path, bytes); !status)
       return status;
   }
   return Status::ok();
