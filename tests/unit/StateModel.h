@@ -47,7 +47,8 @@ public:
   explicit StateModel(int ringDepth = 16, bool isCircular = false)
       : device(sharedJit().device()) {
     DecodeSpec gdn = makeSpec(1, 2, 16, 16, ringDepth);
-    gdn.hasRingIndices = gdn.hasTrackIndices = true;
+    gdn.hasRingIndices = ringDepth > 1;
+    gdn.hasTrackIndices = true;
     DecodeSpec kda = gdn;
     kda.isKda = true;
     kda.headDimV = 32;
@@ -66,7 +67,7 @@ public:
     }
     for (PoolGroup &group : groups) {
       group.slots = slots;
-      group.ringSlots = ringSlots;
+      group.ringSlots = ringDepth > 1 ? ringSlots : 0;
     }
     auto made = StatePool::allocate(sharedJit(), groups, numKeys);
     REQUIRE(made.status().message == "");
@@ -103,7 +104,8 @@ public:
     };
     GroupIndices indices;
     indices.state = column(&ModelRow::slot);
-    indices.ring = column(&ModelRow::ring);
+    if (pool->spec().hasRingIndices)
+      indices.ring = column(&ModelRow::ring);
     indices.track = column(&ModelRow::track);
     indices.dst = dst.empty() ? 0 : upload(dst);
     groupIndices.assign(pool->groups().size(), indices);

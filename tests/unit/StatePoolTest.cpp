@@ -285,3 +285,16 @@ TEST_CASE("a captured step takes its number and rows from setStep", "[state]") {
   CHECK(model.cursor(1) == 0);
   CHECK(model.outError(0, {3}) < bound);
 }
+
+TEST_CASE("without a ring every step writes the state", "[state]") {
+  StateModel model(/*ringDepth=*/1);
+  const ModelRow row{0, 1, 0};
+  feed(model, row, 0, 4);
+  CHECK(model.cursor(0) == 0);
+  CHECK(model.stateError(row.slot, range(0, 4)) < bound);
+  REQUIRE(model.plan->copy(nullptr, model.inputs({row}, {6})).message == "");
+  feed(model, row, 4, 6);
+  CHECK(model.stateError(6, range(0, 4)) < bound);
+  CHECK(model.stateError(row.slot, range(0, 6)) < bound);
+  CHECK(kindOf(model) == ErrorKind::None);
+}
