@@ -276,6 +276,10 @@ Status StatePool::setUp(const PoolOptions &options) {
 //===----------------------------------------------------------------------===//
 
 Result<KernelHandle> StatePool::prepareDecode(int group, int rows) {
+  if (group < 0 || group >= int(groupList.size()))
+    return Status::invalid(
+        fmt::format("group: {} is not allowed; it must be 0 to {}", group,
+                    groupList.size() - 1));
   return jit.prepare(groupList[group].spec, batchInvariant ? 0 : rows);
 }
 

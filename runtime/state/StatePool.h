@@ -92,8 +92,9 @@ public:
   /// Jit::prepare and PoolOptions::batchInvariant.
   Result<KernelHandle> prepareDecode(int group, int rows);
 
-  /// The state, rings, slot counts and error word of one layer, in the
-  /// arguments of a launch. Layers are numbered through all groups in reports.
+  /// The state, rings, slot counts and error word of a layer that exists, in
+  /// the arguments of a launch. Layers are numbered through all groups in
+  /// reports.
   DecodeArgs layerArgs(int group, int layer) const;
 
   /// What kernels and plans found wrong since the last clear. Does not wait for

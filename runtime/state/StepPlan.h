@@ -102,12 +102,12 @@ public:
   /// no cursor. `inputs.live` does not count.
   Status beginCaptured(void *stream, const StepInputs &inputs);
   Status commitCaptured(void *stream, uint64_t advanceBy = 0);
-  /// Before each replay, on its stream.
+  /// Before each replay, on its stream; not captured itself.
   Status setStep(void *stream, int64_t step, int32_t live);
 
-  /// The arguments of one layer for rows rowBegin.. of the step: pool, cursors
-  /// and indices. The caller adds q, k, v, a, b, the parameters, out, scale and
-  /// lowerBound, offset by the same rows.
+  /// The arguments of a layer that exists for rowCount of the plan's rows, from
+  /// rowBegin on: pool, cursors and indices. The caller adds q, k, v, a, b, the
+  /// parameters, out, scale and lowerBound, offset by the same rows.
   DecodeArgs argsFor(int group, int layer, int32_t rowBegin,
                      int32_t rowCount) const;
 

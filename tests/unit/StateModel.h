@@ -44,11 +44,13 @@ class StateModel {
 public:
   static constexpr int slots = 8, ringSlots = 4, numKeys = 4, maxRows = 4;
 
-  explicit StateModel(int ringDepth = 16, bool isCircular = false)
+  explicit StateModel(int ringDepth = 16, bool isCircular = false,
+                      bool hasDst = false)
       : device(sharedJit().device()) {
     DecodeSpec gdn = makeSpec(1, 2, 16, 16, ringDepth);
     gdn.hasRingIndices = ringDepth > 1;
     gdn.hasTrackIndices = true;
+    gdn.hasDstIndices = hasDst;
     DecodeSpec kda = gdn;
     kda.isKda = true;
     kda.headDimV = 32;
@@ -118,9 +120,9 @@ public:
     return result;
   }
 
-  void begin(const std::vector<ModelRow> &rows) {
+  void begin(const std::vector<ModelRow> &rows, const ints &dst = {}) {
     ++step;
-    REQUIRE(plan->begin(nullptr, step, inputs(rows)).message == "");
+    REQUIRE(plan->begin(nullptr, step, inputs(rows, dst)).message == "");
   }
   /// Launches all layers for rows first..end-1 of those that began.
   void launch(const std::vector<ModelRow> &rows, int first, int end) {

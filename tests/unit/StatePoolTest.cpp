@@ -200,6 +200,33 @@ TEST_CASE("what begins and does not commit never was", "[state]") {
   CHECK(model.outError(0, range(0, 9)) < bound);
 }
 
+TEST_CASE("a flush to another slot can be taken back", "[state]") {
+  for (bool inPlace : {false, true}) {
+    StateModel model(/*ringDepth=*/4, /*isCircular=*/false, /*hasDst=*/true);
+    ModelRow row{0, 1, 2};
+    const int to = inPlace ? row.slot : 5;
+    for (row.token = 0; row.token < 3; ++row.token)
+      model.decode({row});
+    ModelRow lost = row;
+    lost.token = 77;
+    model.begin({lost}, {to}); // flushes
+    model.launch({lost}, 0, 1);
+    model.begin({row}, {to});
+    model.launch({row}, 0, 1);
+    model.commit();
+    CHECK(model.cursor(0) == 0);
+    if (inPlace) { // the lost token is in the state, and the ring counts twice
+      CHECK(model.stateError(to, range(0, 4)) > wrong);
+      continue;
+    }
+    CHECK(model.stateError(to, range(0, 4)) < bound);
+    row.slot = to;
+    for (row.token = 4; row.token < 6; ++row.token)
+      model.decode({row});
+    CHECK(model.outError(0, range(0, 6)) < bound);
+  }
+}
+
 TEST_CASE("before an extend the ring is folded in place", "[state]") {
   StateModel model;
   const ModelRow row{1, 2, 1}, flushed{2, 3, 2};
