@@ -61,7 +61,7 @@ TEST_CASE("arguments of a begin", "[error]") {
       {[](PlanArgs &a) { a.keys = 0; },
        "keys: 0 is not allowed; it must be a device address"},
       {[](PlanArgs &a) { a.pending += 4; },
-       "pending: 0x10904 is not allowed; it must be a multiple of 8 bytes"},
+       "pending: 0x10804 is not allowed; it must be a multiple of 8 bytes"},
       {[](PlanArgs &a) { a.seqLen = 0x20000; },
        "noFlushPast: 0 is not allowed; it must be a device address"},
       {[](PlanArgs &a) { a.groups[0].state.in = 0; },
