@@ -103,6 +103,15 @@ private:
     return b.isLess(slot, b.i64(spec.nullSlot == NullSlot::Negative ? 0 : 1));
   }
 
+  /// `condition`, which each lane found by itself, once all of them have: what
+  /// they read for it may then be overwritten.
+  Value agreed(Value condition) {
+    constexpr int lanes = 32;
+    Value one = b.select(condition, b.f32(1), b.f32(0));
+    Value count = b.sum(SplatOp::create(b, b.tileType({lanes}), one));
+    return arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, count, b.f32(0));
+  }
+
   //===--- Arrays ------------------------------------------------------------//
 
   Value isGiven(const std::string &array) { return isNot0(b.argument(array)); }
@@ -332,7 +341,7 @@ private:
       next = b.select(flushes, b.i32(0), next);
     }
     store("cursors", DataType::I32, key, next, moves);
-    store("pending", DataType::I64, row64, b.i64(0), isPending);
+    store("pending", DataType::I64, row64, b.i64(0), agreed(isPending));
     b.when(b.allOf(isPending, negated(isLegal)), [&] { // C2
       report(b.i32(int32_t(ErrorKind::AdvanceBy)), b.i32(-1), b.toI64(count));
     });
