@@ -61,6 +61,11 @@ protected:
   Result<double> endCaptureAndTime(int repeats) override;
 
 private:
+  /// Calls `call` with the context current; its Status.
+  template <typename Call> Status inside(Call call) const {
+    ContextScope scope(*context);
+    return scope.status() ? call() : scope.status();
+  }
   /// An error if a capture by `time` is under way, which `what` would spoil.
   Status outsideCapture(std::string_view what) const;
   /// The same, and of captures that the driver shows on the legacy stream.
@@ -165,11 +170,10 @@ Status CudaDevice::free(uint64_t address) {
     return Status::ok();
   if (Status status = outsideAnyCapture("free"); !status)
     return status;
-  ContextScope scope(*context);
-  if (!scope.status())
-    return scope.status();
-  RelaxedCaptureScope relaxed(api);
-  return REPLAYJIT_CU(api, cuMemFree, address);
+  return inside([&] {
+    RelaxedCaptureScope relaxed(api);
+    return REPLAYJIT_CU(api, cuMemFree, address);
+  });
 }
 
 Result<MappedMemory> CudaDevice::allocateMapped(size_t bytes,
@@ -204,11 +208,10 @@ Status CudaDevice::freeMapped(const MappedMemory &memory) {
     return Status::ok();
   if (Status status = outsideAnyCapture("free"); !status)
     return status;
-  ContextScope scope(*context);
-  if (!scope.status())
-    return scope.status();
-  RelaxedCaptureScope relaxed(api);
-  return REPLAYJIT_CU(api, cuMemFreeHost, memory.host);
+  return inside([&] {
+    RelaxedCaptureScope relaxed(api);
+    return REPLAYJIT_CU(api, cuMemFreeHost, memory.host);
+  });
 }
 
 Status CudaDevice::copyToDevice(uint64_t dst, const void *src, size_t bytes) {
@@ -338,55 +341,48 @@ Status CudaDevice::fill32On(void *stream, uint64_t dst, uint32_t value,
                             size_t count) {
   if (count == 0)
     return Status::ok();
-  ContextScope scope(*context);
-  if (!scope.status())
-    return scope.status();
-  return REPLAYJIT_CU(api, cuMemsetD32Async, dst, value, count,
-                      static_cast<CUstream>(stream));
+  return inside([&] {
+    return REPLAYJIT_CU(api, cuMemsetD32Async, dst, value, count,
+                        static_cast<CUstream>(stream));
+  });
 }
 
 Status CudaDevice::copyOn(void *stream, uint64_t dst, uint64_t src,
                           size_t bytes) {
   if (bytes == 0)
     return Status::ok();
-  ContextScope scope(*context);
-  if (!scope.status())
-    return scope.status();
-  return REPLAYJIT_CU(api, cuMemcpyDtoDAsync, dst, src, bytes,
-                      static_cast<CUstream>(stream));
+  return inside([&] {
+    return REPLAYJIT_CU(api, cuMemcpyDtoDAsync, dst, src, bytes,
+                        static_cast<CUstream>(stream));
+  });
 }
 
 Status CudaDevice::copyToDeviceOn(void *stream, uint64_t dst, const void *src,
                                   size_t bytes) {
   if (bytes == 0)
     return Status::ok();
-  ContextScope scope(*context);
-  if (!scope.status())
-    return scope.status();
-  return REPLAYJIT_CU(api, cuMemcpyHtoDAsync, dst, src, bytes,
-                      static_cast<CUstream>(stream));
+  return inside([&] {
+    return REPLAYJIT_CU(api, cuMemcpyHtoDAsync, dst, src, bytes,
+                        static_cast<CUstream>(stream));
+  });
 }
 
 Status CudaDevice::copyFromDeviceOn(void *stream, void *dst, uint64_t src,
                                     size_t bytes) {
   if (bytes == 0)
     return Status::ok();
-  ContextScope scope(*context);
-  if (!scope.status())
-    return scope.status();
-  return REPLAYJIT_CU(api, cuMemcpyDtoHAsync, dst, src, bytes,
-                      static_cast<CUstream>(stream));
+  return inside([&] {
+    return REPLAYJIT_CU(api, cuMemcpyDtoHAsync, dst, src, bytes,
+                        static_cast<CUstream>(stream));
+  });
 }
 
 Status CudaDevice::synchronizeOn(void *where) {
   auto stream = static_cast<CUstream>(where);
-  ContextScope scope(*context);
-  if (!scope.status())
-    return scope.status();
   // Asked first: a wait would not only fail but invalidate the capture.
   if (Status status = checkNoCapture(stream, "synchronize"); !status)
     return status;
-  return REPLAYJIT_CU(api, cuStreamSynchronize, stream);
+  return inside([&] { return REPLAYJIT_CU(api, cuStreamSynchronize, stream); });
 }
 
 Status CudaDevice::beginCapture() {
