@@ -26,6 +26,13 @@ replayjit_error_t *replayjit_device_create_cuda(int32_t ordinal,
 }
 
 replayjit_error_t *
+replayjit_device_create_cuda_current(replayjit_device_t **device) {
+  if (Status status = need(device, "device"); !status)
+    return toError(status);
+  return handOut(createCudaDeviceForCurrentContext(), device);
+}
+
+replayjit_error_t *
 replayjit_device_create_emulation(const char *chip,
                                   replayjit_device_t **device) {
   if (Status status = need(device, "device"); !status)

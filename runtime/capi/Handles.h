@@ -51,16 +51,13 @@ struct replayjit_device_t : replayjit::capi::Counted<replayjit_device_t> {
 };
 
 struct replayjit_jit_t : replayjit::capi::Counted<replayjit_jit_t> {
-  std::shared_ptr<replayjit::Device> device;
-  std::unique_ptr<replayjit::Jit> jit; ///< Goes before its device.
+  std::unique_ptr<replayjit::Jit> jit; ///< Shares the device.
 };
 
 struct replayjit_kernel_t : replayjit::capi::Counted<replayjit_kernel_t> {
-  replayjit_kernel_t(std::shared_ptr<replayjit::Device> device,
-                     replayjit::KernelHandle kernel)
-      : device(std::move(device)), kernel(std::move(kernel)) {}
-  std::shared_ptr<replayjit::Device> device;
-  replayjit::KernelHandle kernel; ///< Goes before its device.
+  explicit replayjit_kernel_t(replayjit::KernelHandle kernel)
+      : kernel(std::move(kernel)) {}
+  replayjit::KernelHandle kernel; ///< Shares the device.
 };
 
 #endif

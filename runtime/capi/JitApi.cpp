@@ -120,11 +120,10 @@ replayjit_error_t *replayjit_jit_create(replayjit_device_t *device,
   if (!read)
     return toError(read.status());
   Result<std::unique_ptr<Jit>> created =
-      Jit::create(*device->device, std::move(*read));
+      Jit::create(device->device, std::move(*read));
   if (!created)
     return toError(created.status());
   auto *handle = new replayjit_jit_t;
-  handle->device = device->device;
   handle->jit = std::move(*created);
   *jit = handle;
   return nullptr;
@@ -148,7 +147,7 @@ prepareWith(replayjit_jit_t *jit, const replayjit_decode_spec_t *spec,
   Result<KernelHandle> prepared = prepare(*asked);
   if (!prepared)
     return toError(prepared.status());
-  *kernel = new replayjit_kernel_t(jit->device, std::move(*prepared));
+  *kernel = new replayjit_kernel_t(std::move(*prepared));
   return nullptr;
 }
 
@@ -156,8 +155,15 @@ replayjit_error_t *replayjit_jit_prepare(replayjit_jit_t *jit,
                                          const replayjit_decode_spec_t *spec,
                                          int32_t rows,
                                          replayjit_kernel_t **kernel) {
+  return replayjit_jit_prepare_on(jit, nullptr, spec, rows, kernel);
+}
+
+replayjit_error_t *replayjit_jit_prepare_on(replayjit_jit_t *jit, void *stream,
+                                            const replayjit_decode_spec_t *spec,
+                                            int32_t rows,
+                                            replayjit_kernel_t **kernel) {
   return prepareWith(jit, spec, kernel, [&](const DecodeSpec &asked) {
-    return jit->jit->prepare(asked, rows);
+    return jit->jit->prepare(asked, rows, stream);
   });
 }
 
@@ -209,8 +215,7 @@ replayjit_error_t *replayjit_jit_prepare_all(
   replayjit_error_t *first = nullptr;
   for (size_t i = 0; i < count; ++i) {
     Result<KernelHandle> &outcome = outcomes[i];
-    kernels[i] =
-        outcome ? new replayjit_kernel_t(jit->device, *outcome) : nullptr;
+    kernels[i] = outcome ? new replayjit_kernel_t(*outcome) : nullptr;
     if (errors)
       errors[i] = outcome ? nullptr : toError(outcome.status());
     if (!outcome && !first)
@@ -280,7 +285,8 @@ template <typename Args, typename Struct>
 static replayjit_error_t *launchWith(const replayjit_kernel_t *kernel,
                                      void *stream, const Struct *given,
                                      uint32_t flags) {
-  constexpr uint32_t known = REPLAYJIT_LAUNCH_UNCHECKED;
+  constexpr uint32_t known =
+      REPLAYJIT_LAUNCH_UNCHECKED | REPLAYJIT_LAUNCH_PROGRAMMATIC;
   if (Status status = need(kernel, "kernel"); !status)
     return toError(status);
   if (flags & ~known)
@@ -292,7 +298,10 @@ static replayjit_error_t *launchWith(const replayjit_kernel_t *kernel,
     return toError(status);
   const ArgsCheck check =
       flags & REPLAYJIT_LAUNCH_UNCHECKED ? ArgsCheck::None : ArgsCheck::Full;
-  return toError(kernel->kernel.launchOn(stream, args, check));
+  const LaunchOrder order = flags & REPLAYJIT_LAUNCH_PROGRAMMATIC
+                                ? LaunchOrder::Programmatic
+                                : LaunchOrder::Serial;
+  return toError(kernel->kernel.launchOn(stream, args, check, order));
 }
 
 replayjit_error_t *replayjit_kernel_launch(const replayjit_kernel_t *kernel,

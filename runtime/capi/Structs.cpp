@@ -212,6 +212,10 @@ Result<DecodeSpec> toSpec(const replayjit_decode_spec_t *given) {
   visitSpec(*c, spec, visit);
   if (!visit.status)
     return visit.status;
+  if (isPlan(spec)) // StepPlan's own
+    return Status::invalid(
+        fmt::format("family: {} is not allowed; it must be 0 to {}", c->family,
+                    int(REPLAYJIT_FAMILY_MATERIALIZE)));
   return spec;
 }
 

@@ -72,6 +72,10 @@ static void check_specs(void) {
   FAILS(replayjit_target_supports("sm_90a", &spec, NULL),
         REPLAYJIT_INVALID_ARGUMENT, "isKda: 2 is not allowed");
   spec.is_kda = 0;
+  spec.family = 3; /* Not of this interface. */
+  FAILS(replayjit_target_supports("sm_90a", &spec, NULL),
+        REPLAYJIT_INVALID_ARGUMENT, "family: 3 is not allowed");
+  spec.family = REPLAYJIT_FAMILY_REPLAY;
   spec.readout = 2;
   FAILS(replayjit_target_supports("sm_90a", &spec, NULL),
         REPLAYJIT_INVALID_ARGUMENT, "readout: 2 is not allowed");
@@ -138,6 +142,9 @@ static void check_devices(replayjit_device_t *device) {
   replayjit_error_t *error = replayjit_device_create_cuda(1000, &gpu);
   CHECK(error && !gpu);
   replayjit_error_destroy(error);
+  error = replayjit_device_create_cuda_current(&gpu); /* None is current. */
+  CHECK(error && !gpu);
+  replayjit_error_destroy(error);
 }
 
 static void check_launch_errors(problem_t *problem,
@@ -155,6 +162,9 @@ static void check_launch_errors(problem_t *problem,
         REPLAYJIT_INVALID_ARGUMENT, "args: a struct_size of");
   FAILS(replayjit_kernel_launch(kernel, NULL, &problem->args, 1u << 31),
         REPLAYJIT_INVALID_ARGUMENT, "flags: 0x80000000");
+  FAILS(replayjit_kernel_launch(kernel, NULL, &problem->args,
+                                REPLAYJIT_LAUNCH_PROGRAMMATIC),
+        REPLAYJIT_INVALID_ARGUMENT, "rogrammatic");
   FAILS(replayjit_kernel_launch(kernel, &args, &problem->args, 0),
         REPLAYJIT_INVALID_ARGUMENT, "stream");
   FAILS(replayjit_kernel_launch(NULL, NULL, &problem->args, 0),
@@ -324,6 +334,11 @@ int main(int argc, char **argv) {
     problem_step(&problem, kernel, (int32_t[ROWS]){step == 4, 0});
   check_materialize(&problem, jit);
   check_launch_errors(&problem, kernel);
+
+  replayjit_kernel_t *again = NULL;
+  OK(replayjit_jit_prepare_on(jit, NULL, &problem.spec, ROWS, &again));
+  problem_step(&problem, again, (int32_t[ROWS]){0, 0});
+  replayjit_kernel_release(again);
 
   replayjit_decode_tuning_t tuning;
   replayjit_decode_tuning_init(&tuning, sizeof(tuning));

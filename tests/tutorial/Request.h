@@ -127,6 +127,20 @@ public:
     set(args.b, b);
   }
 
+  /// For lesson 5, where states and cursors are a pool's.
+  void addInputsTo(replayjit::DecodeArgs &to) const {
+    to.q = args.q;
+    to.q_stride = args.q_stride;
+    to.a = args.a;
+    to.a_stride = args.a_stride;
+    to.b = args.b;
+    to.b_stride = args.b_stride;
+    to.a_log = args.a_log;
+    to.dt_bias = args.dt_bias;
+    to.out = args.out;
+    to.out_stride = args.out_stride;
+  }
+
   std::vector<float> output(int row) {
     return download<float>(device, args.out + 4 * row * args.out_stride,
                            HV * V);

@@ -222,10 +222,15 @@ replayjit_target_choose_tuning(const char *chip, int32_t multiprocessors,
 typedef struct replayjit_device_t replayjit_device_t;
 
 /* CUDA device `ordinal` as the driver numbers it, in its primary context, which
- * is current only within calls. libcuda.so.1 is opened at run time: NotFound
- * where there is none. */
+ * is retained and current only within calls. libcuda.so.1 is opened at run
+ * time: NotFound where there is none. */
 REPLAYJIT_API replayjit_error_t *
 replayjit_device_create_cuda(int32_t ordinal, replayjit_device_t **device);
+/* The device and the context that are current in the calling thread; makes no
+ * context, and the caller keeps that one until the device is no longer used.
+ * InvalidArgument if there is none. The way for an engine. */
+REPLAYJIT_API replayjit_error_t *
+replayjit_device_create_cuda_current(replayjit_device_t **device);
 /* Host emulation of `chip`: kernels run on this CPU, checked for hazards and
  * for accesses outside of allocations. It needs a build with the compiler. Its
  * addresses are host addresses. It has one stream, NULL, on which all is done
@@ -342,7 +347,14 @@ REPLAYJIT_API void replayjit_jit_release(replayjit_jit_t *jit);
 REPLAYJIT_API replayjit_error_t *
 replayjit_jit_prepare(replayjit_jit_t *jit, const replayjit_decode_spec_t *spec,
                       int32_t rows, replayjit_kernel_t **kernel);
-/* The same with a tuning of the caller's. */
+/* The same before a launch on `stream`: while that is under capture only what
+ * is in memory is had, and all else is InvalidArgument, before anything is done
+ * that would spoil the capture. */
+REPLAYJIT_API replayjit_error_t *
+replayjit_jit_prepare_on(replayjit_jit_t *jit, void *stream,
+                         const replayjit_decode_spec_t *spec, int32_t rows,
+                         replayjit_kernel_t **kernel);
+/* As prepare, with a tuning of the caller's. */
 REPLAYJIT_API replayjit_error_t *replayjit_jit_prepare_tuned(
     replayjit_jit_t *jit, const replayjit_decode_spec_t *spec,
     const replayjit_decode_tuning_t *tuning, replayjit_kernel_t **kernel);
@@ -512,13 +524,20 @@ replayjit_layer_validate(const replayjit_decode_spec_t *spec,
 typedef struct replayjit_error_word_t {
   uint32_t count;
   uint32_t kind; /* 0 none, 1 state slot, 2 write_pos, 3 ring slot, 4 dst slot,
-                  * 5 track slot, 6 ring_base */
+                  * 5 track slot, 6 ring_base; of a plan: 7 key, 8 a ring that
+                  * should be empty, 9 tokens that are folded already, 10
+                  * advance_by */
   int32_t row, layer;
   int64_t value; /* The index or cursor that is not allowed. */
 } replayjit_error_word_t;
 
 /* Flags of a launch, to be added. */
-#define REPLAYJIT_LAUNCH_UNCHECKED 1u /* The arguments are not looked at. */
+/* The arguments are not looked at. */
+#define REPLAYJIT_LAUNCH_UNCHECKED 1u
+/* It may start before the kernel before it on the stream has ended, and waits
+ * for that end by itself: only if has_programmatic_launch, on sm_90 and later.
+ */
+#define REPLAYJIT_LAUNCH_PROGRAMMATIC 2u
 
 /* Launches a step of args->batch rows. Neither locks, allocates nor touches a
  * file unless it fails, so the stream may be under capture. The arguments are

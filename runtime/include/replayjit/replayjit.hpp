@@ -163,6 +163,12 @@ public:
         Status::take(replayjit_device_create_cuda(ordinal, &device));
     return status ? Result<Device>(Device(device)) : status;
   }
+  /// Over the context that is current in the calling thread.
+  static Result<Device> cudaCurrent() {
+    replayjit_device_t *device = nullptr;
+    Status status = Status::take(replayjit_device_create_cuda_current(&device));
+    return status ? Result<Device>(Device(device)) : status;
+  }
   static Result<Device> emulation(const char *chip = "sm_90a") {
     replayjit_device_t *device = nullptr;
     Status status =
@@ -278,6 +284,13 @@ public:
     replayjit_kernel_t *kernel = nullptr;
     Status status =
         Status::take(replayjit_jit_prepare(handle.get(), &spec, rows, &kernel));
+    return status ? Result<Kernel>(Kernel(kernel)) : status;
+  }
+  /// Before a launch on `stream`; see replayjit_jit_prepare_on.
+  Result<Kernel> prepareOn(void *stream, const DecodeSpec &spec, int rows = 0) {
+    replayjit_kernel_t *kernel = nullptr;
+    Status status = Status::take(
+        replayjit_jit_prepare_on(handle.get(), stream, &spec, rows, &kernel));
     return status ? Result<Kernel>(Kernel(kernel)) : status;
   }
   Result<Kernel> prepare(const DecodeSpec &spec, const DecodeTuning &tuning) {

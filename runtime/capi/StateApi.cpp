@@ -1,0 +1,373 @@
+//===- StateApi.cpp - Pools, images and sizes of the C API ----------------===//
+
+#include "runtime/capi/StateHandles.h"
+#include "runtime/capi/Structs.h"
+#include "runtime/state/Sizing.h"
+#include "runtime/state/SlotImage.h"
+
+#include <fmt/format.h>
+
+#include <cstddef>
+#include <cstdlib>
+
+using namespace replayjit;
+using namespace replayjit::capi;
+
+//===----------------------------------------------------------------------===//
+// Sizing
+//===----------------------------------------------------------------------===//
+
+replayjit_error_t *replayjit_state_bytes(const replayjit_decode_spec_t *spec,
+                                         int64_t *state_bytes,
+                                         int64_t *ring_bytes) {
+  Result<DecodeSpec> asked = toSpec(spec);
+  if (!asked)
+    return toError(asked.status());
+  if (state_bytes)
+    *state_bytes = stateBytes(*asked);
+  if (ring_bytes)
+    *ring_bytes = ringBytes(*asked);
+  return nullptr;
+}
+
+static Result<std::vector<LayerCount>>
+toLayers(const replayjit_decode_spec_t *const *specs, const int32_t *layers,
+         size_t count) {
+  std::vector<LayerCount> all;
+  for (auto [pointer, name] :
+       {std::pair<const void *, const char *>(specs, "specs"),
+        {layers, "layers"}})
+    if (Status status = need(pointer, name); !status)
+      return status;
+  for (size_t i = 0; i < count; ++i) {
+    Result<DecodeSpec> spec = toSpec(specs[i]);
+    if (!spec)
+      return Status(spec.status()).within(fmt::format("specs[{}]", i));
+    all.push_back({*spec, layers[i]});
+  }
+  return all;
+}
+
+replayjit_error_t *
+replayjit_pool_bytes(const replayjit_decode_spec_t *const *specs,
+                     const int32_t *layers, size_t count, int64_t states,
+                     int64_t rings, int64_t num_keys, int64_t *bytes) {
+  Result<std::vector<LayerCount>> all = toLayers(specs, layers, count);
+  if (!all)
+    return toError(all.status());
+  if (Status status = need(bytes, "bytes"); !status)
+    return toError(status);
+  *bytes = poolBytes(*all, states, rings, num_keys);
+  return nullptr;
+}
+
+replayjit_error_t *
+replayjit_pool_states(const replayjit_decode_spec_t *const *specs,
+                      const int32_t *layers, size_t count, int64_t rings,
+                      int64_t num_keys, int64_t budget, int64_t *states) {
+  Result<std::vector<LayerCount>> all = toLayers(specs, layers, count);
+  if (!all)
+    return toError(all.status());
+  if (Status status = need(states, "states"); !status)
+    return toError(status);
+  Result<int64_t> fitting = statesForBudget(*all, rings, num_keys, budget);
+  if (!fitting)
+    return toError(fitting.status());
+  *states = *fitting;
+  return nullptr;
+}
+
+replayjit_error_t *
+replayjit_decode_spec_recommend(const replayjit_decode_spec_t *spec,
+                                int32_t rows, float lower_bound,
+                                int32_t *family, int32_t *ring_depth) {
+  Result<DecodeSpec> asked = toSpec(spec);
+  if (!asked)
+    return toError(asked.status());
+  for (auto [pointer, name] :
+       {std::pair(family, "family"), {ring_depth, "ring_depth"}})
+    if (Status status = need(pointer, name); !status)
+      return toError(status);
+  const Recommendation best = recommend(*asked, rows, lower_bound);
+  *family = int32_t(best.family);
+  *ring_depth = best.ringDepth;
+  return nullptr;
+}
+
+//===----------------------------------------------------------------------===//
+// Pools
+//===----------------------------------------------------------------------===//
+
+void replayjit_pool_group_init(replayjit_pool_group_t *group,
+                               size_t struct_size) {
+  writeStruct(group, struct_size, replayjit_pool_group_t{});
+}
+
+void replayjit_cursors_init(replayjit_cursors_t *cursors, size_t struct_size) {
+  writeStruct(cursors, struct_size, replayjit_cursors_t{});
+}
+
+void replayjit_pool_options_init(replayjit_pool_options_t *options,
+                                 size_t struct_size) {
+  writeStruct(options, struct_size, replayjit_pool_options_t{});
+}
+
+static Result<PoolGroup> toGroup(const replayjit_pool_group_t *given) {
+  Result<replayjit_pool_group_t> c = readStruct(given, {}, "group");
+  if (!c)
+    return c.status();
+  if (c->num_layers < 0)
+    return Status::invalid(fmt::format(
+        "num_layers: {} is not allowed; it must be 0 or more", c->num_layers));
+  Result<DecodeSpec> spec = toSpec(c->spec);
+  if (!spec)
+    return spec.status();
+  PoolGroup group;
+  group.spec = *spec;
+  group.layers.resize(c->num_layers);
+  if (c->layers)
+    std::memcpy(static_cast<void *>(group.layers.data()), c->layers,
+                c->num_layers * sizeof(ReplayLayer));
+  group.slots = c->slots;
+  group.ringSlots = c->ring_slots;
+  group.keyHeadBegin = c->key_head_begin;
+  group.keyHeadTotal = c->key_head_total;
+  return group;
+}
+
+/// What both ways of making a pool read; then `make` makes it.
+template <typename Make>
+static replayjit_error_t *
+makePool(replayjit_jit_t *jit, const replayjit_pool_group_t *const *groups,
+         size_t num_groups, const replayjit_pool_options_t *options,
+         replayjit_pool_t **pool, Make make) {
+  for (auto [pointer, name] :
+       {std::pair<const void *, const char *>(jit, "jit"),
+        {groups, "groups"},
+        {pool, "pool"}})
+    if (Status status = need(pointer, name); !status)
+      return toError(status);
+  std::vector<PoolGroup> all;
+  for (size_t i = 0; i < num_groups; ++i) {
+    Result<PoolGroup> group = toGroup(groups[i]);
+    if (!group)
+      return toError(
+          Status(group.status()).within(fmt::format("groups[{}]", i)));
+    all.push_back(std::move(*group));
+  }
+  PoolOptions chosen;
+  if (options) {
+    Result<replayjit_pool_options_t> c = readStruct(options, {}, "options");
+    if (!c)
+      return toError(c.status());
+    chosen.batchInvariant = c->batch_invariant != 0;
+    // The same struct under two names; see Structs.cpp.
+    chosen.errorWord = {reinterpret_cast<ErrorWord *>(c->error_word),
+                        c->error_word_address};
+  }
+  Result<std::unique_ptr<StatePool>> made =
+      make(*jit->jit, std::move(all), chosen);
+  if (!made)
+    return toError(made.status());
+  auto *handle = new replayjit_pool_t(jit);
+  handle->pool = std::move(*made);
+  *pool = handle;
+  return nullptr;
+}
+
+replayjit_error_t *replayjit_pool_adopt(
+    replayjit_jit_t *jit, const replayjit_pool_group_t *const *groups,
+    size_t num_groups, const replayjit_cursors_t *cursors,
+    const replayjit_pool_options_t *options, replayjit_pool_t **pool) {
+  Result<replayjit_cursors_t> c = readStruct(cursors, {}, "cursors");
+  if (!c)
+    return toError(c.status());
+  const CursorTable table{c->write_pos, c->ring_base, c->num_keys};
+  return makePool(
+      jit, groups, num_groups, options, pool,
+      [&](Jit &owner, std::vector<PoolGroup> all, const PoolOptions &chosen) {
+        return StatePool::adopt(owner, std::move(all), table, chosen);
+      });
+}
+
+replayjit_error_t *replayjit_pool_allocate(
+    replayjit_jit_t *jit, const replayjit_pool_group_t *const *groups,
+    size_t num_groups, int32_t num_keys,
+    const replayjit_pool_options_t *options, replayjit_pool_t **pool) {
+  return makePool(
+      jit, groups, num_groups, options, pool,
+      [&](Jit &owner, std::vector<PoolGroup> all, const PoolOptions &chosen) {
+        return StatePool::allocate(owner, std::move(all), num_keys, chosen);
+      });
+}
+
+void replayjit_pool_retain(replayjit_pool_t *pool) { retain(pool); }
+void replayjit_pool_release(replayjit_pool_t *pool) { release(pool); }
+
+replayjit_error_t *replayjit_pool_cursors(const replayjit_pool_t *pool,
+                                          replayjit_cursors_t *cursors) {
+  if (Status status = need(pool, "pool"); !status)
+    return toError(status);
+  const CursorTable &table = pool->pool->cursors();
+  replayjit_cursors_t whole = {};
+  whole.num_keys = table.numKeys;
+  whole.write_pos = table.writePos;
+  whole.ring_base = table.ringBase;
+  return toError(fillIn(cursors, whole, "cursors"));
+}
+
+Status capi::checkLayer(const replayjit_pool_t *pool, int32_t group,
+                        int32_t layer) {
+  if (Status status = need(pool, "pool"); !status)
+    return status;
+  const std::vector<PoolGroup> &groups = pool->pool->groups();
+  if (group < 0 || size_t(group) >= groups.size())
+    return Status::invalid(fmt::format(
+        "group: {} is not allowed; the pool has {}, numbered from 0", group,
+        groups.size()));
+  const size_t layers = groups[group].layers.size();
+  if (layer < 0 || size_t(layer) >= layers)
+    return Status::invalid(fmt::format(
+        "layer: {} is not allowed; group {} has {}, numbered from 0", layer,
+        group, layers));
+  return Status::ok();
+}
+
+replayjit_error_t *replayjit_pool_prepare(replayjit_pool_t *pool, int32_t group,
+                                          int32_t rows,
+                                          replayjit_kernel_t **kernel) {
+  if (Status status = checkLayer(pool, group, 0); !status)
+    return toError(status);
+  if (Status status = need(kernel, "kernel"); !status)
+    return toError(status);
+  Result<KernelHandle> prepared = pool->pool->prepareDecode(group, rows);
+  if (!prepared)
+    return toError(prepared.status());
+  *kernel = new replayjit_kernel_t(std::move(*prepared));
+  return nullptr;
+}
+
+replayjit_error_t *replayjit_pool_layer_args(const replayjit_pool_t *pool,
+                                             int32_t group, int32_t layer,
+                                             replayjit_decode_args_t *args) {
+  if (Status status = checkLayer(pool, group, layer); !status)
+    return toError(status);
+  return toError(fillInArgs(args, pool->pool->layerArgs(group, layer)));
+}
+
+replayjit_error_t *replayjit_pool_poll_errors(const replayjit_pool_t *pool,
+                                              replayjit_error_word_t *word) {
+  if (Status status = need(pool, "pool"); !status)
+    return toError(status);
+  if (Status status = need(word, "word"); !status)
+    return toError(status);
+  const ErrorWord seen = pool->pool->pollErrors();
+  std::memcpy(word, &seen, sizeof seen);
+  return nullptr;
+}
+
+replayjit_error_t *replayjit_pool_clear_errors(replayjit_pool_t *pool) {
+  if (Status status = need(pool, "pool"); !status)
+    return toError(status);
+  pool->pool->clearErrors();
+  return nullptr;
+}
+
+replayjit_error_t *replayjit_pool_reset(replayjit_pool_t *pool, void *stream) {
+  if (Status status = need(pool, "pool"); !status)
+    return toError(status);
+  return toError(pool->pool->resetAll(stream));
+}
+
+//===----------------------------------------------------------------------===//
+// Images
+//===----------------------------------------------------------------------===//
+
+static_assert(REPLAYJIT_IMAGE_WITH_RING == int(ImageForm::WithRing));
+
+/// One for each group of the pool.
+static Result<std::vector<GroupSlot>>
+toSlots(const replayjit_pool_t *pool, const replayjit_group_slot_t *slots) {
+  if (Status status = need(pool, "pool"); !status)
+    return status;
+  if (Status status = need(slots, "slots"); !status)
+    return status;
+  std::vector<GroupSlot> all;
+  for (size_t i = 0; i < pool->pool->groups().size(); ++i)
+    all.push_back({slots[i].state, slots[i].ring});
+  return all;
+}
+
+replayjit_error_t *replayjit_pool_export(replayjit_pool_t *pool, void *stream,
+                                         const replayjit_group_slot_t *slots,
+                                         int32_t key, int32_t form,
+                                         char **image, size_t *bytes) {
+  Result<std::vector<GroupSlot>> where = toSlots(pool, slots);
+  if (!where)
+    return toError(where.status());
+  for (auto [pointer, name] :
+       {std::pair<const void *, const char *>(image, "image"),
+        {bytes, "bytes"}})
+    if (Status status = need(pointer, name); !status)
+      return toError(status);
+  if (form < 0 || form > REPLAYJIT_IMAGE_WITH_RING)
+    return toError(Status::invalid(
+        fmt::format("form: {} is not allowed; it must be 0 or 1", form)));
+  Result<std::string> exported =
+      exportSlot(*pool->pool, stream, *where, key, ImageForm(form));
+  if (!exported)
+    return toError(exported.status());
+  auto *copy = static_cast<char *>(std::malloc(exported->size()));
+  if (!copy)
+    return toError(Status::error(
+        StatusCode::StorageFailed,
+        fmt::format("image: no memory for {} bytes", exported->size())));
+  std::memcpy(copy, exported->data(), exported->size());
+  *image = copy;
+  *bytes = exported->size();
+  return nullptr;
+}
+
+void replayjit_image_destroy(char *image) { std::free(image); }
+
+replayjit_error_t *replayjit_pool_import(replayjit_pool_t *pool, void *stream,
+                                         const replayjit_group_slot_t *slots,
+                                         int32_t key, const char *const *images,
+                                         const size_t *bytes, size_t count) {
+  Result<std::vector<GroupSlot>> where = toSlots(pool, slots);
+  if (!where)
+    return toError(where.status());
+  std::vector<std::string_view> parts;
+  for (size_t i = 0; i < count; ++i)
+    parts.emplace_back(images[i], bytes[i]);
+  return toError(importSlot(*pool->pool, stream, *where, key, parts));
+}
+
+size_t replayjit_pool_region_count(const replayjit_pool_t *pool) {
+  return pool ? transferList(*pool->pool).size() : 0;
+}
+
+replayjit_error_t *replayjit_pool_region(const replayjit_pool_t *pool,
+                                         size_t index,
+                                         replayjit_region_t *region) {
+  if (Status status = need(pool, "pool"); !status)
+    return toError(status);
+  const std::vector<TransferRegion> all = transferList(*pool->pool);
+  if (index >= all.size())
+    return toError(Status::invalid(
+        fmt::format("index: {} is not allowed; there are {}, numbered from 0",
+                    index, all.size())));
+  const TransferRegion &one = all[index];
+  replayjit_region_t whole = {};
+  whole.group = one.group;
+  whole.layer = one.layer;
+  whole.tensor = int32_t(one.tensor);
+  whole.base = one.base;
+  whole.pitch_bytes = one.pitchBytes;
+  whole.slot_bytes = one.slotBytes;
+  whole.count = one.count;
+  whole.heads = one.heads;
+  whole.first_head = one.firstHead;
+  whole.total_heads = one.totalHeads;
+  return toError(fillIn(region, whole, "region"));
+}

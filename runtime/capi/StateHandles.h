@@ -1,0 +1,46 @@
+//===- StateHandles.h - Handles of pools and plans --------------*- C++ -*-===//
+//
+// Private to runtime/capi.
+//
+//===----------------------------------------------------------------------===//
+#ifndef REPLAYJIT_RUNTIME_CAPI_STATEHANDLES_H
+#define REPLAYJIT_RUNTIME_CAPI_STATEHANDLES_H
+
+#include "replayjit/replayjit_state.h"
+#include "runtime/capi/Handles.h"
+#include "runtime/state/StepPlan.h"
+
+/// Keeps the Jit, and that its device.
+struct replayjit_pool_t : replayjit::capi::Counted<replayjit_pool_t> {
+  explicit replayjit_pool_t(replayjit_jit_t *jit) : jit(jit) {
+    replayjit::capi::retain(jit);
+  }
+  ~replayjit_pool_t() {
+    pool.reset();
+    replayjit::capi::release(jit);
+  }
+  replayjit_jit_t *const jit;
+  std::unique_ptr<replayjit::StatePool> pool;
+};
+
+/// Keeps the pool.
+struct replayjit_plan_t : replayjit::capi::Counted<replayjit_plan_t> {
+  explicit replayjit_plan_t(replayjit_pool_t *pool) : pool(pool) {
+    replayjit::capi::retain(pool);
+  }
+  ~replayjit_plan_t() {
+    plan.reset();
+    replayjit::capi::release(pool);
+  }
+  replayjit_pool_t *const pool;
+  std::unique_ptr<replayjit::StepPlan> plan;
+};
+
+namespace replayjit::capi {
+
+/// What is wrong with the number of a group of `pool`, or of a layer of it.
+Status checkLayer(const replayjit_pool_t *pool, int32_t group, int32_t layer);
+
+} // namespace replayjit::capi
+
+#endif

@@ -1,0 +1,151 @@
+//===- replayjit_state.hpp - Pools and plans, for C++17 ---------*- C++ -*-===//
+//
+// replayjit_state.h as replayjit.hpp is to replayjit.h. What takes and gives
+// plain numbers, such as the sizes, is called in C.
+//
+//===----------------------------------------------------------------------===//
+#ifndef REPLAYJIT_REPLAYJIT_STATE_HPP
+#define REPLAYJIT_REPLAYJIT_STATE_HPP
+
+#include "replayjit/replayjit.hpp"
+#include "replayjit/replayjit_state.h"
+
+namespace replayjit {
+
+/// `spec` and `layers` are the caller's, until the pool is made.
+struct PoolGroup : replayjit_pool_group_t {
+  PoolGroup() { replayjit_pool_group_init(this, sizeof(*this)); }
+};
+struct Cursors : replayjit_cursors_t {
+  Cursors() { replayjit_cursors_init(this, sizeof(*this)); }
+};
+struct PoolOptions : replayjit_pool_options_t {
+  PoolOptions() { replayjit_pool_options_init(this, sizeof(*this)); }
+};
+struct StepInputs : replayjit_step_inputs_t {
+  StepInputs() { replayjit_step_inputs_init(this, sizeof(*this)); }
+};
+
+class StatePool {
+public:
+  StatePool() = default;
+  static Result<StatePool> adopt(const Jit &jit,
+                                 const std::vector<PoolGroup> &groups,
+                                 const Cursors &cursors,
+                                 const PoolOptions &options = PoolOptions()) {
+    const auto all = pointers(groups);
+    replayjit_pool_t *pool = nullptr;
+    Status status = Status::take(replayjit_pool_adopt(
+        jit.get(), all.data(), all.size(), &cursors, &options, &pool));
+    return status ? Result<StatePool>(StatePool(pool)) : status;
+  }
+  static Result<StatePool>
+  allocate(const Jit &jit, const std::vector<PoolGroup> &groups, int numKeys,
+           const PoolOptions &options = PoolOptions()) {
+    const auto all = pointers(groups);
+    replayjit_pool_t *pool = nullptr;
+    Status status = Status::take(replayjit_pool_allocate(
+        jit.get(), all.data(), all.size(), numKeys, &options, &pool));
+    return status ? Result<StatePool>(StatePool(pool)) : status;
+  }
+
+  Result<Kernel> prepareDecode(int group, int rows) {
+    replayjit_kernel_t *kernel = nullptr;
+    Status status = Status::take(
+        replayjit_pool_prepare(handle.get(), group, rows, &kernel));
+    return status ? Result<Kernel>(Kernel(kernel)) : status;
+  }
+  replayjit_error_word_t pollErrors() const {
+    replayjit_error_word_t word = {};
+    replayjit_error_destroy(replayjit_pool_poll_errors(handle.get(), &word));
+    return word;
+  }
+  void clearErrors() {
+    replayjit_error_destroy(replayjit_pool_clear_errors(handle.get()));
+  }
+  Status resetAll(void *stream) {
+    return Status::take(replayjit_pool_reset(handle.get(), stream));
+  }
+  replayjit_pool_t *get() const { return handle.get(); }
+
+private:
+  explicit StatePool(replayjit_pool_t *pool) : handle(pool) {}
+  static std::vector<const replayjit_pool_group_t *>
+  pointers(const std::vector<PoolGroup> &groups) {
+    std::vector<const replayjit_pool_group_t *> all;
+    for (const PoolGroup &group : groups)
+      all.push_back(&group);
+    return all;
+  }
+  detail::Handle<replayjit_pool_t, replayjit_pool_retain,
+                 replayjit_pool_release>
+      handle;
+};
+
+class StepPlan {
+public:
+  StepPlan() = default;
+  /// Buffers in `memory` (see replayjit_plan_bytes), or of the plan's own.
+  static Result<StepPlan> create(const StatePool &pool, int maxRows,
+                                 uint64_t memory = 0) {
+    replayjit_plan_t *plan = nullptr;
+    Status status =
+        Status::take(replayjit_plan_create(pool.get(), maxRows, memory, &plan));
+    return status ? Result<StepPlan>(StepPlan(plan)) : status;
+  }
+
+  Status begin(void *stream, int64_t step, const StepInputs &inputs) {
+    return Status::take(
+        replayjit_plan_begin(handle.get(), stream, step, &inputs));
+  }
+  Status commit(void *stream, int64_t step, uint64_t advanceBy = 0) {
+    return Status::take(
+        replayjit_plan_commit(handle.get(), stream, step, advanceBy));
+  }
+  Status beginCaptured(void *stream, const StepInputs &inputs) {
+    return Status::take(
+        replayjit_plan_begin_captured(handle.get(), stream, &inputs));
+  }
+  Status commitCaptured(void *stream, uint64_t advanceBy = 0) {
+    return Status::take(
+        replayjit_plan_commit_captured(handle.get(), stream, advanceBy));
+  }
+  Status setStep(void *stream, int64_t step, int live) {
+    return Status::take(
+        replayjit_plan_set_step(handle.get(), stream, step, live));
+  }
+  Result<DecodeArgs> argsFor(int group, int layer, int rowBegin,
+                             int rowCount) const {
+    DecodeArgs args;
+    Status status = Status::take(replayjit_plan_layer_args(
+        handle.get(), group, layer, rowBegin, rowCount, &args));
+    return status ? Result<DecodeArgs>(args) : status;
+  }
+
+  Status materialize(void *stream, const StepInputs &inputs) {
+    return Status::take(
+        replayjit_plan_materialize(handle.get(), stream, &inputs));
+  }
+  Status copy(void *stream, const StepInputs &inputs) {
+    return Status::take(replayjit_plan_copy(handle.get(), stream, &inputs));
+  }
+  Status prepareExtend(void *stream, const StepInputs &inputs) {
+    return Status::take(
+        replayjit_plan_prepare_extend(handle.get(), stream, &inputs));
+  }
+  Status requireFlushed(void *stream, const StepInputs &inputs) {
+    return Status::take(
+        replayjit_plan_require_flushed(handle.get(), stream, &inputs));
+  }
+  replayjit_plan_t *get() const { return handle.get(); }
+
+private:
+  explicit StepPlan(replayjit_plan_t *plan) : handle(plan) {}
+  detail::Handle<replayjit_plan_t, replayjit_plan_retain,
+                 replayjit_plan_release>
+      handle;
+};
+
+} // namespace replayjit
+
+#endif
