@@ -305,6 +305,48 @@ def materialize_all_layers():
 
 
 @check
+def steps_in_a_graph():
+    """begin, two layers and commit captured once; the cursors are the plan's."""
+    layers = [Pool(False, 16, 32, seed=seed) for seed in range(2)]
+    first = layers[0]
+    layers[1].use_slots(first.indices)
+    B, L = first.B, first.L
+    cursors, expected = first.write_pos, torch.zeros_like(first.write_pos)
+    keys = torch.arange(B, device=CUDA, dtype=torch.int32)
+    spec = replayjit.bind(fused_recurrent_linear_replayssm_decode,
+                          **first.replay_inputs()).spec
+    plan = replayjit.StepPlan(replayjit.StatePool(
+        [(spec, [(p.states, p.d, p.k, p.g) for p in layers])], cursors), B)
+    launches = [replayjit.bind(fused_recurrent_linear_replayssm_decode,
+                               **{**p.replay_inputs(), **plan.rows()})
+                for p in layers]
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        plan.begin_captured(keys, {"state": first.indices},
+                            flush_mask=first.force)
+        for launch in launches:
+            launch()
+        plan.commit_captured()
+    for step in range(2 * L + 3):
+        first.force.copy_(torch.rand(B, generator=first.random, device=CUDA)
+                          < 0.1)
+        for pool in layers:
+            pool.next_tokens()
+        plan.set_step(step + 1, B)
+        graph.replay()
+        flushes = (expected == L - 1) | (first.force != 0)
+        for pool in layers:
+            pool.look_at_outputs()
+            pool.look_at_states(flushes)
+        expected = torch.where(flushes, 0, expected + 1) * first.live
+        if not torch.equal(cursors, expected):
+            raise AssertionError(f"step {step}: cursors are {cursors.tolist()}, "
+                                 f"not {expected.tolist()}")
+    if plan.pool.poll():
+        raise AssertionError(f"reported: {plan.pool.poll()}")
+
+
+@check
 def errors_are_reported_without_waiting():
     pool = Pool(False, 16, 32)
     word = replayjit.ErrorWord(replayjit.runtime.cuda(0))

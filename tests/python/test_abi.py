@@ -1,9 +1,10 @@
-"""The ctypes structs and functions are those of the header."""
+"""The ctypes structs and functions are those of the headers."""
 
 import ctypes
 import os
 import re
 import unittest
+from ctypes import POINTER
 from pathlib import Path
 
 from replayjit import _abi
@@ -15,14 +16,19 @@ TYPES = {
     "const char *": ctypes.c_char_p, "void *": ctypes.c_void_p,
     "replayjit_diagnostic_fn": _abi.DiagnosticFn,
     "replayjit_progress_fn": _abi.ProgressFn,
+    "const replayjit_decode_spec_t *": ctypes.c_void_p,
+    "const replayjit_layer_t *": POINTER(_abi.Layer),
+    "const replayjit_group_indices_t *": POINTER(_abi.GroupIndices),
+    "replayjit_error_word_t *": POINTER(_abi.ErrorWord),
 }
 
 
 def header():
-    path = (Path(os.environ["REPLAYJIT_SOURCE_DIR"]) /
-            "runtime/include/replayjit/replayjit.h")
-    text = re.sub(r"/\*.*?\*/", " ", path.read_text(encoding="utf-8"),
-                  flags=re.S)
+    folder = (Path(os.environ["REPLAYJIT_SOURCE_DIR"]) /
+              "runtime/include/replayjit")
+    text = "".join((folder / name).read_text(encoding="utf-8")
+                   for name in ("replayjit.h", "replayjit_state.h"))
+    text = re.sub(r"/\*.*?\*/", " ", text, flags=re.S)
     return re.sub(r"\s+", " ", text)
 
 

@@ -11,16 +11,19 @@ from ._library import Error, InvalidArgument
 from .decode import (fused_recurrent_gated_delta_rule_packed_decode,
                      fused_recurrent_kda_packed_decode,
                      fused_recurrent_linear_replayssm_decode)
+from .plan import StatePool, StepPlan, plan_step
 from .runtime import Kernel, Runtime, Tensor, prepare_all
-from .sizing import pool_bytes, slot_bytes, states_for_budget
+from .sizing import pool_bytes, recommend, slot_bytes, states_for_budget
 from .spec import Spec, Support, supports
 from .state import ErrorWord, LayerTable, Report, materialize, poll_errors
 
 __all__ = [
     "Error", "ErrorWord", "InvalidArgument", "Kernel", "Launch", "LayerTable",
-    "Report", "Runtime", "Spec", "Support", "Tensor", "bind",
+    "Report", "Runtime", "Spec", "StatePool", "StepPlan", "Support", "Tensor",
+    "bind",
     "fused_recurrent_gated_delta_rule_packed_decode",
     "fused_recurrent_kda_packed_decode",
     "fused_recurrent_linear_replayssm_decode", "materialize", "poll_errors",
-    "pool_bytes", "prepare_all", "slot_bytes", "states_for_budget", "supports",
+    "plan_step", "pool_bytes", "prepare_all", "recommend", "slot_bytes",
+    "states_for_budget", "supports",
 ]

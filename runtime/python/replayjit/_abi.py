@@ -1,6 +1,7 @@
-"""The structs and functions of replayjit.h, as far as this package uses them.
+"""The structs and functions of replayjit.h and replayjit_state.h, as far as this
+package uses them.
 
-Field for field the header's; tests/python/test_abi.py compares the two.
+Field for field the headers'; tests/python/test_abi.py compares the two.
 """
 
 import ctypes
@@ -98,6 +99,40 @@ class KernelInfo(ctypes.Structure):
                         "stack_bytes static_shared_bytes")
 
 
+class PoolGroup(ctypes.Structure):
+    _fields_ = [("struct_size", c_uint32), ("num_layers", c_int32),
+                ("spec", c_void_p), ("layers", POINTER(Layer))
+                ] + _fields(c_int32, "slots ring_slots key_head_begin "
+                            "key_head_total")
+
+
+class Cursors(ctypes.Structure):
+    _fields_ = [("struct_size", c_uint32), ("num_keys", c_int32),
+                ("write_pos", c_uint64), ("ring_base", c_uint64)]
+
+
+class PoolOptions(ctypes.Structure):
+    _fields_ = [("struct_size", c_uint32), ("batch_invariant", c_int32),
+                ("error_word", POINTER(ErrorWord)),
+                ("error_word_address", c_uint64)]
+
+
+class GroupIndices(ctypes.Structure):
+    _fields_ = [
+        ("state", c_uint64), ("state_stride", c_int64),
+        ("ring", c_uint64), ("ring_stride", c_int64),
+        ("dst", c_uint64), ("dst_stride", c_int64),
+        ("track", c_uint64), ("track_stride", c_int64)]
+
+
+class StepInputs(ctypes.Structure):
+    _fields_ = [("struct_size", c_uint32), ("live", c_int32),
+                ("keys", c_uint64), ("key_stride", c_int64),
+                ("groups", POINTER(GroupIndices))] + _fields(
+                    c_uint64, "flush_mask fresh seq_len no_flush_past "
+                    "drop_newest")
+
+
 #: Structs that are compared with the header.
 STRUCTS = {
     "replayjit_decode_spec_t": DecodeSpec,
@@ -108,6 +143,11 @@ STRUCTS = {
     "replayjit_jit_options_t": JitOptions,
     "replayjit_device_info_t": DeviceInfo,
     "replayjit_kernel_info_t": KernelInfo,
+    "replayjit_pool_group_t": PoolGroup,
+    "replayjit_cursors_t": Cursors,
+    "replayjit_pool_options_t": PoolOptions,
+    "replayjit_group_indices_t": GroupIndices,
+    "replayjit_step_inputs_t": StepInputs,
 }
 
 _OUT = POINTER(c_void_p)
@@ -138,6 +178,35 @@ FALLIBLE = {
                                 c_uint32],
     "replayjit_kernel_launch_materialize": [
         c_void_p, c_void_p, POINTER(MaterializeArgs), c_uint32],
+    "replayjit_state_bytes": [POINTER(DecodeSpec), POINTER(c_int64),
+                              POINTER(c_int64)],
+    "replayjit_pool_bytes": [
+        POINTER(c_void_p), POINTER(c_int32), c_size_t, c_int64, c_int64, c_int64,
+        POINTER(c_int64)],
+    "replayjit_pool_states": [
+        POINTER(c_void_p), POINTER(c_int32), c_size_t, c_int64, c_int64, c_int64,
+        POINTER(c_int64)],
+    "replayjit_decode_spec_recommend": [
+        POINTER(DecodeSpec), c_int32, c_float, POINTER(c_int32),
+        POINTER(c_int32)],
+    "replayjit_pool_adopt": [
+        c_void_p, POINTER(c_void_p), c_size_t, POINTER(Cursors),
+        POINTER(PoolOptions), _OUT],
+    "replayjit_pool_poll_errors": [c_void_p, POINTER(ErrorWord)],
+    "replayjit_pool_clear_errors": [c_void_p],
+    "replayjit_pool_reset": [c_void_p, c_void_p],
+    "replayjit_plan_create": [c_void_p, c_int32, c_uint64, _OUT],
+    "replayjit_plan_begin": [c_void_p, c_void_p, c_int64, POINTER(StepInputs)],
+    "replayjit_plan_commit": [c_void_p, c_void_p, c_int64, c_uint64],
+    "replayjit_plan_begin_captured": [c_void_p, c_void_p, POINTER(StepInputs)],
+    "replayjit_plan_commit_captured": [c_void_p, c_void_p, c_uint64],
+    "replayjit_plan_set_step": [c_void_p, c_void_p, c_int64, c_int32],
+    "replayjit_plan_layer_args": [
+        c_void_p, c_int32, c_int32, c_int32, c_int32, POINTER(DecodeArgs)],
+    "replayjit_plan_materialize": [c_void_p, c_void_p, POINTER(StepInputs)],
+    "replayjit_plan_copy": [c_void_p, c_void_p, POINTER(StepInputs)],
+    "replayjit_plan_prepare_extend": [c_void_p, c_void_p, POINTER(StepInputs)],
+    "replayjit_plan_require_flushed": [c_void_p, c_void_p, POINTER(StepInputs)],
 }
 
 #: The others: result and parameters.
@@ -157,6 +226,8 @@ PLAIN = {
                                                c_size_t]),
     "replayjit_jit_options_init": (None, [POINTER(JitOptions), c_size_t]),
     "replayjit_device_stream": (c_void_p, [c_void_p]),
+    "replayjit_pool_release": (None, [c_void_p]),
+    "replayjit_plan_release": (None, [c_void_p]),
     "replayjit_device_release": (None, [c_void_p]),
     "replayjit_jit_release": (None, [c_void_p]),
     "replayjit_kernel_release": (None, [c_void_p]),

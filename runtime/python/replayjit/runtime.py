@@ -10,7 +10,7 @@ from ._library import check, library
 from .spec import SIZES, TYPES, Spec
 
 
-def _owned(owner, address, release):
+def owned(owner, address, release):
     """Releases a handle with its owner; returns the handle."""
     weakref.finalize(owner, release, address)
     return address
@@ -20,7 +20,7 @@ class Kernel:
     """A kernel that is loaded; keeps what it needs."""
 
     def __init__(self, address):
-        self.address = _owned(self, address, library().replayjit_kernel_release)
+        self.address = owned(self, address, library().replayjit_kernel_release)
 
     @property
     def info(self):
@@ -47,7 +47,7 @@ class Runtime:
     def __init__(self, device, diagnose=None, **options):
         calls = library()
         self.ordinal = None  # of a CUDA device
-        self._device = _owned(self, device, calls.replayjit_device_release)
+        self._device = owned(self, device, calls.replayjit_device_release)
         fields = _abi.JitOptions()
         calls.replayjit_jit_options_init(byref(fields), sizeof(fields))
         for name, value in options.items():
@@ -64,7 +64,7 @@ class Runtime:
             hear = None
         jit = ctypes.c_void_p()
         check(calls.replayjit_jit_create(device, byref(fields), byref(jit)))
-        self._jit = jit.value
+        self.jit = jit.value
         weakref.finalize(
             self, lambda at, _: calls.replayjit_jit_release(at), jit.value, hear)
         info = _abi.DeviceInfo(sizeof(_abi.DeviceInfo))
@@ -99,7 +99,7 @@ class Runtime:
         """The kernel for `rows` requests that decode together; 0: a large
         batch. Compiles it if it is nowhere; other threads run meanwhile."""
         kernel = ctypes.c_void_p()
-        check(library().replayjit_jit_prepare(self._jit, byref(spec), rows,
+        check(library().replayjit_jit_prepare(self.jit, byref(spec), rows,
                                               byref(kernel)))
         return Kernel(kernel.value)
 
@@ -118,7 +118,7 @@ class Runtime:
             progress(done, total, name.decode() if name else None)
 
         error = library().replayjit_jit_prepare_all(
-            self._jit, specs, rows, count,
+            self.jit, specs, rows, count,
             _abi.ProgressFn(hear) if progress else _abi.ProgressFn(), None,
             kernels, None)
         made = [Kernel(address) if address else None for address in kernels]
@@ -136,70 +136,69 @@ class Runtime:
 
     def synchronize(self, stream=None):
         """Waits for a stream, by default the runtime's own."""
-        check(library().replayjit_device_synchronize(self._device,
-                                                     stream or self.stream))
+        stream = self.stream if stream is None else stream
+        check(library().replayjit_device_synchronize(self._device, stream))
 
     def empty(self, dtype, *shape, name="tensor"):
-        """A dense Tensor of the device's memory, not written yet."""
-        return Tensor(self, dtype, shape, name=name)
+        """A dense Tensor of device memory of its own, not written yet; the
+        emulation calls it `name` in reports."""
+        calls, address = library(), ctypes.c_uint64()
+        tensor = Tensor(self, dtype, shape, 0)
+        check(calls.replayjit_device_allocate(
+            self._device, tensor.bytes, name.encode(), byref(address)))
+        tensor.address = address.value
+        weakref.finalize(tensor, calls.replayjit_device_free, self._device,
+                         address.value)
+        return tensor
 
 
 class Tensor:
     """Device memory with a shape, for those without torch. Operators take any
     tensor that has what this one has: data_ptr(), stride(), shape, dtype and
-    device."""
+    device. `owner` has the memory, if the tensor itself has not."""
 
-    def __init__(self, runtime, dtype, shape, name="tensor", base=None,
-                 offset=0, strides=None):
+    def __init__(self, runtime, dtype, shape, address, strides=None, owner=None):
         if dtype not in TYPES:
             raise ValueError(f"dtype: '{dtype}' is not allowed; allowed are "
                              + ", ".join(TYPES))
         self.device, self.dtype, self.shape = runtime, dtype, tuple(shape)
-        dense, bytes_ = [], SIZES[TYPES[dtype]]
-        self.item_bytes = bytes_
+        self.address, self.owner = address, owner
+        self.item_bytes = SIZES[TYPES[dtype]]
+        dense, elements = [], 1
         for size in reversed(self.shape):
-            dense.insert(0, bytes_ // self.item_bytes)
-            bytes_ *= size
+            dense.insert(0, elements)
+            elements *= size
         self._strides = tuple(strides or dense)
-        self._bytes = bytes_
-        if base is not None:
-            self._base = base  # which owns the memory
-            self._address = base.data_ptr() + offset * self.item_bytes
-            return
-        calls, address = library(), ctypes.c_uint64()
-        check(calls.replayjit_device_allocate(
-            runtime._device, bytes_, name.encode(), byref(address)))
-        self._address = address.value
-        weakref.finalize(self, calls.replayjit_device_free, runtime._device,
-                         address.value)
+        self.bytes = elements * self.item_bytes  # where it is dense
 
     def data_ptr(self):
-        return self._address
+        return self.address
 
     def stride(self):
         return self._strides
 
     def view(self, shape, strides, offset=0):
         """Elements of the same memory, from element `offset` on."""
-        return Tensor(self.device, self.dtype, shape, base=self, offset=offset,
-                      strides=strides)
+        return Tensor(self.device, self.dtype, shape,
+                      self.address + offset * self.item_bytes, strides,
+                      owner=self)
 
     def write(self, data):
         """Copies a bytes-like object of the tensor's size to the device. The
         tensor is dense."""
         data = bytes(data)
-        if len(data) != self._bytes:
+        if len(data) != self.bytes:
             raise ValueError(f"data: {len(data)} bytes are not allowed; the "
-                             f"tensor has {self._bytes}")
+                             f"tensor has {self.bytes}")
         check(library().replayjit_device_copy_to(self.device._device,
-                                                 self._address, data, len(data)))
+                                                 self.address, data, len(data)))
         return self
 
     def read(self):
         """The tensor's bytes. The tensor is dense."""
-        data = ctypes.create_string_buffer(self._bytes)
+        data = ctypes.create_string_buffer(self.bytes)
         check(library().replayjit_device_copy_from(
-            self.device._device, data, self._address, self._bytes))
+            self.device._device, data, self.address, self.bytes))
         return data.raw
 
 

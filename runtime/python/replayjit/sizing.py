@@ -1,43 +1,49 @@
-"""How much memory states and rings take."""
+"""How much memory states and rings take, and how to decode."""
 
-from .spec import SIZES
+import ctypes
+from ctypes import byref
+
+from ._library import check, library
+
+
+def _layers(specs):
+    """One layer of each spec, as the library takes them."""
+    count = len(specs)
+    return ((ctypes.c_void_p * count)(*map(ctypes.addressof, specs)),
+            (ctypes.c_int32 * count)(*[1] * count), count)
 
 
 def slot_bytes(spec):
-    """Bytes of one layer's (state, ring) of one slot: d, k and g together are
-    the ring, which a packed spec does not have."""
-    HV, V, K, L = (spec.num_value_heads, spec.head_dim_v, spec.head_dim_k,
-                   spec.ring_depth)
-    state = HV * V * K * SIZES[spec.state_type]
-    if spec.family == 1:
-        return state, 0
-    gates = K if spec.is_kda else 1
-    ring = ((HV * L * V + spec.num_key_heads * L * K) * SIZES[spec.ring_type]
-            + HV * L * gates * SIZES[0])
-    return state, ring
+    """Bytes of one state and of one ring of one layer."""
+    state, ring = ctypes.c_int64(), ctypes.c_int64()
+    check(library().replayjit_state_bytes(byref(spec), byref(state),
+                                          byref(ring)))
+    return state.value, ring.value
 
 
-def pool_bytes(specs, states, rings=None):
-    """Bytes of dense pools for layers of `specs`, one a layer, each of `states`
-    state slots and `rings` rings (by default as many): cached prefixes need a
-    state and no ring."""
-    rings = states if rings is None else rings
-    for name, count in (("states", states), ("rings", rings)):
-        if count < 0:
-            raise ValueError(f"{name}: {count} is not allowed; it must be 0 or "
-                             "more")
-    sizes = [slot_bytes(spec) for spec in specs]
-    return sum(states * state + rings * ring for state, ring in sizes)
+def pool_bytes(specs, states, rings, num_keys):
+    """Bytes of pools for layers of `specs`, one a layer: `states` state slots
+    and `rings` rings each, and `num_keys` cursors for all. Rings are as many as
+    requests that run at once; a cached prefix has none."""
+    total = ctypes.c_int64()
+    check(library().replayjit_pool_bytes(*_layers(specs), states, rings,
+                                         num_keys, byref(total)))
+    return total.value
 
 
-def states_for_budget(budget, specs, rings=None):
-    """The most state slots for which pool_bytes(specs, states, rings) is at most
-    `budget` bytes; -1 if the rings alone do not fit."""
-    sizes = [slot_bytes(spec) for spec in specs]
-    state = sum(one for one, _ in sizes)
-    ring = sum(one for _, one in sizes)
-    if state == 0:
-        raise ValueError("specs: an empty list is not allowed")
-    if rings is None:
-        return max(budget // (state + ring), -1)
-    return max((budget - rings * ring) // state, -1)
+def states_for_budget(budget, specs, rings, num_keys):
+    """The most state slots that fit into `budget` bytes beside so many rings and
+    cursors."""
+    states = ctypes.c_int64()
+    check(library().replayjit_pool_states(*_layers(specs), rings, num_keys,
+                                          budget, byref(states)))
+    return states.value
+
+
+def recommend(spec, rows, lower_bound=-5.0):
+    """How `rows` requests at once decode fastest: ("packed", 1), or ("replay",
+    L). The spec's own L does not count."""
+    family, depth = ctypes.c_int32(), ctypes.c_int32()
+    check(library().replayjit_decode_spec_recommend(
+        byref(spec), rows, lower_bound, byref(family), byref(depth)))
+    return ("replay", "packed")[family.value], depth.value

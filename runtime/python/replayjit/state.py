@@ -9,7 +9,6 @@ from . import _abi
 from ._launch import Launch, operator
 from ._library import check, library
 from ._operand import F32, FLOATS, I32, INDICES, common_runtime, operand
-from .runtime import Tensor
 from .spec import choice
 
 _MATERIALIZE = 2
@@ -21,6 +20,14 @@ kind (a sentence's subject), its row, its layer, and the value."""
 _KINDS = ("", "state slot", "write_pos", "ring slot", "dst slot", "track slot",
           "ring_base", "cursor key", "not flushed", "flushed too far",
           "advance_by")
+
+
+def report(word):
+    """The Report of a replayjit_error_word_t, or None."""
+    if word.kind == 0:
+        return None
+    kind = _KINDS[word.kind] if word.kind < len(_KINDS) else str(word.kind)
+    return Report(word.count, kind, word.row, word.layer, word.value)
 
 
 class ErrorWord:
@@ -42,20 +49,16 @@ class ErrorWord:
     def poll(self):
         """A Report of what has arrived, or None. Waits for nothing: what still
         runs is not in it."""
-        word = self._word
-        if word.kind == 0:
-            return None
-        kind = _KINDS[word.kind] if word.kind < len(_KINDS) else str(word.kind)
-        return Report(word.count, kind, word.row, word.layer, word.value)
+        return report(self._word)
 
     def clear(self):
         """While no kernel runs that has it."""
         ctypes.memset(byref(self._word), 0, sizeof(self._word))
 
 
-def poll_errors(error_word):
-    """ErrorWord.poll."""
-    return error_word.poll()
+def poll_errors(source):
+    """What an ErrorWord or a StatePool has heard: its poll()."""
+    return source.poll()
 
 
 class LayerTable:
@@ -82,8 +85,9 @@ class LayerTable:
             table.append(row)
         self.alignment = 0 if bits % 16 else 16
         array = (_abi.Layer * len(table))(*table)
-        self._memory = Tensor(self.runtime, "int64", (len(table), 8),
-                              name="layers").write(array)
+        self.rows = array
+        self._memory = self.runtime.empty("int64", len(table), 8,
+                                          name="layers").write(array)
         self.address, self.count = self._memory.data_ptr(), len(table)
 
     @staticmethod

@@ -1,0 +1,164 @@
+"""Steps whose cursors a plan keeps, in the emulation, against the recurrence."""
+
+import array
+import unittest
+
+import replayjit
+from recurrence import Batch, Shape, emulation, error, tensor, values
+from replayjit import fused_recurrent_linear_replayssm_decode, plan_step
+
+KEYS = 6
+
+
+class PlanTest(unittest.TestCase):
+    """Two layers of one shape; row r of a step is request r, whose cursor has
+    key r + 2."""
+
+    def setUp(self):
+        self.runtime = emulation()
+        shape = Shape(L=3)
+        self.rows = [3, 1]
+        self.layers = [Batch(self.runtime, shape, self.rows, seed=seed)
+                       for seed in (1, 2)]
+        self.cursors = tensor(self.runtime, [0] * KEYS, KEYS, dtype="int32")
+        force = tensor(self.runtime, [0, 0], 2, dtype="int32")
+        spec = replayjit.bind(fused_recurrent_linear_replayssm_decode,
+                              **self.layers[0].replay_inputs(),
+                              force_flush=force).spec
+        self.pool = replayjit.StatePool(
+            [(spec, [(one.state, one.d, one.k, one.g) for one in self.layers])],
+            self.cursors)
+        self.plan = replayjit.StepPlan(self.pool, max_rows=2)
+        self.keys = self.numbers(2, 3)
+        self.slots = {"state": self.numbers(*self.rows)}
+
+    def numbers(self, *values):
+        return tensor(self.runtime, values, len(values), dtype="int32")
+
+    def launch(self):
+        for layer in self.layers:
+            layer.next_tokens()
+            inputs = {**layer.replay_inputs(), **self.plan.rows()}
+            fused_recurrent_linear_replayssm_decode(**inputs)
+
+    def check_outputs(self):
+        for layer in self.layers:
+            self.assertLess(error(values(layer.out), layer.expected_out()), 2e-6)
+
+    def check_state(self, slot, row):
+        for layer in self.layers:
+            found = layer.state_of(values(layer.state), slot)
+            self.assertLess(error(found, layer.requests[self.rows[row]].state),
+                            1e-6)
+
+    def test_steps(self):
+        """Cursors move once a step, whatever the number of layers; a forced
+        flush starts over."""
+        expected = [[1, 1], [0, 2], [1, 0], [2, 1]]
+        for step, cursors in enumerate(expected):
+            mask = self.numbers(int(step == 1), 0)
+            with plan_step(self.plan, step + 1, self.keys, self.slots,
+                           flush_mask=mask) as plan:
+                self.assertIs(plan, self.plan)
+                self.launch()
+            self.check_outputs()
+            self.assertEqual(values(self.cursors), [0, 0, *cursors, 0, 0])
+        self.assertIsNone(self.pool.poll())
+        # A snapshot of both, then the rings into their own states.
+        self.plan.materialize(self.keys, dict(self.slots,
+                                              dst=self.numbers(0, 4)))
+        for slot, row in [(0, 0), (4, 1)]:
+            self.check_state(slot, row)
+        self.assertEqual(values(self.cursors), [0, 0, 2, 1, 0, 0])
+        self.plan.prepare_extend(self.keys, self.slots)
+        for slot, row in [(3, 0), (1, 1)]:
+            self.check_state(slot, row)
+        self.assertEqual(values(self.cursors), [0] * KEYS)
+        self.plan.require_flushed(self.keys, self.slots)
+        self.assertIsNone(self.pool.poll())
+
+    def test_a_step_that_fails_moves_nothing(self):
+        with self.assertRaises(ZeroDivisionError):
+            with plan_step(self.plan, 1, self.keys, self.slots):
+                1 / 0
+        self.assertEqual(values(self.cursors), [0] * KEYS)
+        with plan_step(self.plan, 2, self.keys, self.slots):
+            self.launch()
+        self.plan.commit(2)  # again: nothing
+        self.check_outputs()
+        self.assertEqual(values(self.cursors), [0, 0, 1, 1, 0, 0])
+
+    def test_fewer_rows_and_fresh_ones(self):
+        self.cursors.write(array.array("i", [0, 0, 2, 2, 0, 0]))
+        with plan_step(self.plan, 1, self.numbers(2),
+                       {"state": self.numbers(3)}, fresh=self.numbers(1)):
+            buffers = self.plan.rows()
+            self.assertEqual(values(buffers["ssm_state_indices"]), [3, -1])
+            self.assertEqual(values(self.plan.rows(count=1)["write_pos"]), [0])
+        self.assertEqual(values(self.cursors), [0, 0, 1, 2, 0, 0])
+
+    def test_accepted_drafts(self):
+        with plan_step(self.plan, 1, self.keys, self.slots,
+                       advance_by=self.numbers(2, 0)):
+            pass
+        self.assertEqual(values(self.cursors), [0, 0, 2, 0, 0, 0])
+
+    def test_captured(self):
+        """begin and commit as a graph has them: a step of 0 moves nothing."""
+        def replay():
+            self.plan.begin_captured(self.keys, self.slots)
+            self.plan.commit_captured()
+
+        replay()
+        self.assertEqual(values(self.cursors), [0] * KEYS)
+        self.plan.set_step(1, live=1)
+        replay()
+        self.assertEqual(values(self.cursors), [0, 0, 1, 0, 0, 0])
+
+    def test_copy_reports_a_ring_that_is_not_empty(self):
+        self.cursors.write(array.array("i", [0, 0, 1, 0, 0, 0]))
+        self.plan.copy(self.keys, dict(self.slots, dst=self.numbers(0, 4)))
+        found = self.pool.poll()
+        self.assertEqual((found.count, found.kind, found.row, found.value),
+                         (1, "not flushed", 0, 1))
+        states = values(self.layers[0].state)
+        start = self.layers[0].start
+        copied = lambda slot: self.layers[0].state_of(states, slot)
+        self.assertEqual(copied(4), self.layers[0].state_of(start, 1))
+        self.assertEqual(copied(0), self.layers[0].state_of(start, 0))
+        self.pool.clear()
+        self.assertIsNone(self.pool.poll())
+
+    def test_reset(self):
+        self.plan.begin(1, self.keys, self.slots)
+        self.cursors.write(array.array("i", [1] * KEYS))
+        self.pool.reset()
+        self.plan.commit(1)
+        self.assertEqual(values(self.cursors), [0] * KEYS)
+
+    def test_errors(self):
+        for sentence, act in [
+                ("groups: 2 are not allowed; the pool has 1",
+                 lambda: self.plan.begin(1, self.keys, [self.slots] * 2)),
+                ("groups[0].state: shape (3,) is not allowed; it must be (2)",
+                 lambda: self.plan.begin(1, self.keys, {
+                     "state": self.numbers(1, 2, 3)})),
+                ("drop: there is no such input; there are flush_mask, fresh, "
+                 "seq_len, no_flush_past, drop_newest",
+                 lambda: self.plan.begin(1, self.keys, self.slots,
+                                         drop=self.keys)),
+                ("groups[0]: a spec of other shapes or types than those of its "
+                 "layers is not allowed",
+                 lambda: replayjit.StatePool(
+                     [(replayjit.Spec(), [(one.state, one.d, one.k, one.g)
+                                          for one in self.layers])],
+                     self.cursors))]:
+            with self.assertRaises(ValueError) as caught:
+                act()
+            self.assertEqual(str(caught.exception), sentence)
+        with self.assertRaisesRegex(ValueError, "step"):
+            self.plan.begin(0, self.keys, self.slots)
+
+
+if __name__ == "__main__":
+    unittest.main()
