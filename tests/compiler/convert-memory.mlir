@@ -337,10 +337,10 @@ replay.kernel @report(%kind: i32, %row: i32, %layer: i32, %value: i64, %word: !r
 // CHECK: scf.if
 // CHECK: llvm.atomicrmw add
 // CHECK: scf.if
-// CHECK: llvm.atomicrmw xchg
+// CHECK: llvm.atomicrmw xchg {{.*}} release {alignment = 4 : i64}
 // CHECK-NEXT: }
 // CHECK-NEXT: llvm.fence seq_cst
-// CHECK-NEXT: "llvm.intr.trap"() : () -> ()
+// CHECK-NEXT: llvm.intr.trap
 // CHECK-NEXT: }
 // CHECK-NEXT: llvm.return
 replay.kernel @report_and_trap(%kind: i32, %row: i32, %layer: i32, %value: i64, %word: !replay.ptr<i32>)
