@@ -207,6 +207,24 @@ def captured(pool):
     run_replay(pool, graph.replay)
 
 
+@check
+def a_kernel_that_is_missing_does_not_spoil_a_capture():
+    pool, other = Pool(False, 16, 32), Pool(False, 16, 32, L=13)
+    launch = replayjit.bind(fused_recurrent_linear_replayssm_decode,
+                            **pool.replay_inputs())
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        try:
+            replayjit.bind(fused_recurrent_linear_replayssm_decode,
+                           **other.replay_inputs())
+        except replayjit.InvalidArgument as refusal:
+            print(f"    {refusal}")
+        else:
+            raise AssertionError("it was not refused")
+        launch()
+    run_replay(pool, graph.replay)
+
+
 @each_shape
 def packed(pool):
     inputs, operator = pool.inputs(), \

@@ -12,8 +12,8 @@ from unittest import mock
 
 import replayjit
 from recurrence import emulation, tensor, values
-from replayjit import Spec, _launch, supports
-from replayjit.runtime import runtime_of
+from replayjit import Spec, supports
+from replayjit.runtime import current_stream, runtime_of
 
 SMALL = dict(num_key_heads=1, num_value_heads=1, head_dim_k=16, head_dim_v=16,
              ring_depth=2)
@@ -132,11 +132,11 @@ gpu.empty("float32", 4)
             current_stream=lambda at: SimpleNamespace(cuda_stream=100 + at)))
         second = SimpleNamespace(is_emulation=False, ordinal=1, stream=7)
         with mock.patch.dict(sys.modules, torch=torch):
-            self.assertEqual(_launch.current_stream(second), 101)
+            self.assertEqual(current_stream(second), 101)
         with mock.patch.dict(sys.modules):
             sys.modules.pop("torch", None)
-            self.assertEqual(_launch.current_stream(second), 7)
-        self.assertIsNone(_launch.current_stream(emulation()))
+            self.assertEqual(current_stream(second), 7)
+        self.assertIsNone(current_stream(emulation()))
         with mock.patch("replayjit.runtime.cuda", lambda at: ("GPU", at)):
             for index, ordinal in [(None, 0), (0, 0), (1, 1)]:
                 device = SimpleNamespace(type="cuda", index=index)

@@ -169,7 +169,8 @@ FALLIBLE = {
     "replayjit_device_free_mapped": [c_void_p, c_void_p, c_uint64],
     "replayjit_device_synchronize": [c_void_p, c_void_p],
     "replayjit_jit_create": [c_void_p, POINTER(JitOptions), _OUT],
-    "replayjit_jit_prepare": [c_void_p, POINTER(DecodeSpec), c_int32, _OUT],
+    "replayjit_jit_prepare_on": [c_void_p, c_void_p, POINTER(DecodeSpec),
+                                 c_int32, _OUT],
     "replayjit_jit_prepare_all": [
         c_void_p, POINTER(c_void_p), POINTER(c_int32), c_size_t, ProgressFn,
         c_void_p, _OUT, _OUT],

@@ -1,21 +1,12 @@
 """Launches, and operators that make them."""
 
 import functools
-import sys
 from ctypes import byref
 
 from . import _abi
 from ._library import library, to_exception
+from .runtime import current_stream
 from .spec import Spec
-
-
-def current_stream(runtime):
-    """torch's current stream, if there is torch and a GPU; else the runtime's
-    own."""
-    torch = sys.modules.get("torch")
-    if torch is None or runtime.is_emulation:
-        return runtime.stream
-    return torch.cuda.current_stream(runtime.ordinal).cuda_stream
 
 
 class Launch:

@@ -9,10 +9,9 @@ import ctypes
 from ctypes import byref, sizeof
 
 from . import _abi
-from ._launch import current_stream
 from ._library import check, library
 from ._operand import I32, common_runtime, operand
-from .runtime import Tensor, owned
+from .runtime import Tensor, current_stream, owned
 from .spec import TYPES
 from .state import LayerTable, report
 

@@ -2,6 +2,7 @@
 
 import ctypes
 import functools
+import sys
 import weakref
 from ctypes import byref, sizeof
 
@@ -97,10 +98,11 @@ class Runtime:
 
     def prepare(self, spec, rows=0):
         """The kernel for `rows` requests that decode together; 0: a large
-        batch. Compiles it if it is nowhere; other threads run meanwhile."""
+        batch. Compiles it if it is nowhere; other threads run meanwhile. While
+        the current stream is under capture what is not in memory is refused."""
         kernel = ctypes.c_void_p()
-        check(library().replayjit_jit_prepare(self.jit, byref(spec), rows,
-                                              byref(kernel)))
+        check(library().replayjit_jit_prepare_on(
+            self.jit, current_stream(self), byref(spec), rows, byref(kernel)))
         return Kernel(kernel.value)
 
     def prepare_all(self, requests, progress=None):
@@ -212,6 +214,15 @@ def prepare_all(requests, runtime=None, progress=None):
     """Runtime.prepare_all, for an engine's start; on CUDA device 0 if no
     runtime is given."""
     return (runtime or cuda(0)).prepare_all(requests, progress)
+
+
+def current_stream(runtime):
+    """torch's current stream, if there is torch and a GPU; else the runtime's
+    own."""
+    torch = sys.modules.get("torch")
+    if torch is None or runtime.is_emulation:
+        return runtime.stream
+    return torch.cuda.current_stream(runtime.ordinal).cuda_stream
 
 
 def runtime_of(tensor):
