@@ -192,12 +192,14 @@ static Status makeBundle(const Options &options) {
 }
 
 int replayjit::replayBundle(int argc, char **argv) {
-  CLI::App app("Compiles every kernel that serves a model: decode with and "
-               "without force_flush,\npacked decode and materialize, in all "
-               "variants that are chosen for 1 to --max-rows\nrequests. The "
-               "folder is a root for $REPLAYJIT_CACHE_DIR, also if it is "
-               "read-only,\nmoved or copied elsewhere.",
-               "replay-compile bundle");
+  CLI::App app(
+      "Compiles every kernel that serves a model: decode with and "
+      "without force_flush,\npacked decode, materialize and the plans of a "
+      "step, in "
+      "all variants that are chosen\nfor 1 to --max-rows requests. The "
+      "folder is a root for $REPLAYJIT_CACHE_DIR, also if it is "
+      "read-only,\nmoved or copied elsewhere.",
+      "replay-compile bundle");
   Options options;
   options.addTo(app);
   if (std::optional<int> status = parse(app, argc, argv))

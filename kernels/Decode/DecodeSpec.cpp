@@ -189,7 +189,8 @@ static Status checkTritonAbi(const DecodeSpec &spec) {
   for (auto [has, field] : {std::pair{spec.hasSeparateQkv, "hasSeparateQkv"},
                             {spec.hasRingIndices, "hasRingIndices"},
                             {spec.hasDstIndices, "hasDstIndices"},
-                            {spec.hasTrackIndices, "hasTrackIndices"}})
+                            {spec.hasTrackIndices, "hasTrackIndices"},
+                            {spec.trapOnError, "trapOnError"}})
     if (has)
       return refused(fmt::format("{} = true", field), "has no argument for it");
   if (spec.alignment == 0)
@@ -440,6 +441,8 @@ std::string kernelName(const DecodeSpec &spec, const DecodeTuning &tuning) {
 }
 
 DecodeSpec canonical(DecodeSpec spec) {
+  if (isPlan(spec))
+    return planSpec(spec, spec.family);
   const DecodeSpec usual;
   if (spec.family != Family::Replay)
     spec.hasForceFlush = usual.hasForceFlush;

@@ -23,12 +23,19 @@ std::vector<DecodeSpec> specsOfModel(const DecodeSpec &model) {
   packed.ringFormat = RingFormat::Raw;
   packed.isCircular = packed.hasRingIndices = false;
   specs.push_back(canonical(packed));
-  if (model.ringDepth > 1) { // else there is nothing to materialize
-    DecodeSpec materialize = model;
-    materialize.family = Family::Materialize;
-    materialize.hasDstIndices = materialize.hasTrackIndices = false;
+  if (model.ringDepth == 1) // There is nothing to materialize, and no cursor.
+    return specs;
+  DecodeSpec materialize = model;
+  materialize.family = Family::Materialize;
+  materialize.hasDstIndices = materialize.hasTrackIndices = false;
+  materialize.hasProgrammaticLaunch = false;
+  materialize.readout = Readout::OutputOnly; // As a StatePool asks for it.
+  for (bool hasMask : {false, true}) {
+    materialize.hasMask = hasMask;
     specs.push_back(canonical(materialize));
   }
+  for (Family plan : {Family::PlanBegin, Family::PlanCommit})
+    specs.push_back(planSpec(model, plan));
   return specs;
 }
 

@@ -98,7 +98,8 @@ TEST_CASE("a change of any one fact changes the key") {
 
 TEST_CASE("a key knows only what its family has") {
   // A name has every such fact, too.
-  for (Family family : {Family::Replay, Family::Packed, Family::Materialize})
+  for (Family family : {Family::Replay, Family::Packed, Family::Materialize,
+                        Family::PlanBegin, Family::PlanCommit})
     for (Readout readout : {Readout::OutputOnly, Readout::Rebuild}) {
       DecodeSpec base;
       base.family = family;

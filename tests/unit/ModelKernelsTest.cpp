@@ -29,13 +29,16 @@ TEST_CASE("whatever is chosen while a model is served was asked for", "[aot]") {
       }
 
       // As an engine asks, with whatever it leaves in facts that do not count.
-      std::vector<DecodeSpec> asked(5, preset);
+      std::vector<DecodeSpec> asked(6, preset);
       asked[1].hasForceFlush = false;
       asked[2].family = asked[3].family = Family::Packed;
       asked[2].ringDepth = asked[3].ringDepth = 1;
       asked[3].hasForceFlush = false;
       asked[3].ringType = DataType::BF16;
-      asked[4].family = Family::Materialize;
+      asked[4].family = asked[5].family = Family::Materialize;
+      asked[5].hasMask = false;
+      for (Family plan : {Family::PlanBegin, Family::PlanCommit})
+        asked.push_back(planSpec(preset, plan));
       size_t missing = 0, chosen = 0;
       for (const DecodeSpec &spec : asked)
         for (int count : sms)
@@ -45,7 +48,7 @@ TEST_CASE("whatever is chosen while a model is served was asked for", "[aot]") {
                 !digests.contains(CacheKey::of(spec, tuning, target).digest);
           }
       CHECK(missing == 0);
-      CHECK(chosen == 5 * 3 * 301);
+      CHECK(chosen == 8 * 3 * 301);
     }
 }
 
@@ -74,8 +77,9 @@ TEST_CASE("a model's families depend on what its spec has", "[aot]") {
   };
   using enum Family;
   DecodeSpec model = *modelPreset("ling-flash", 1);
-  CHECK(familiesOf(model) ==
-        std::vector<Family>{Replay, Replay, Packed, Materialize});
+  CHECK(familiesOf(model) == std::vector<Family>{Replay, Replay, Packed,
+                                                 Materialize, Materialize,
+                                                 PlanBegin, PlanCommit});
   model.ringFormat = RingFormat::Predecayed;
   model.isCircular = model.hasRingIndices = model.hasDstIndices = true;
   for (const DecodeSpec &spec : specsOfModel(model)) {
