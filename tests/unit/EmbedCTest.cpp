@@ -99,6 +99,8 @@ public:
     fake->contexts[current] = {0, id, 0, true};
     push(current);
   }
+  /// Destroys the context, which stays current.
+  void die() { fake->contexts[current].isAlive = false; }
   void leave() {
     if (std::exchange(current, nullptr)) {
       CUcontext popped;
@@ -188,8 +190,11 @@ TEST_CASE("embedded C returns the driver's errors", "[aot]") {
   driver.leave();
   CHECK(library.launch() == 201);
   driver.enter(0x10, 1);
-  for (const char *call : {"cuCtxGetId", "cuModuleLoadDataEx",
-                           "cuModuleGetFunction", "cuFuncSetAttribute"}) {
+  driver.die();
+  CHECK(library.launch() == 201);
+  driver.enter(0x10, 1);
+  for (const char *call :
+       {"cuModuleLoadDataEx", "cuModuleGetFunction", "cuFuncSetAttribute"}) {
     INFO(call);
     driver.fake->failures = {{call, 2}};
     CHECK(library.launch() == 2);
