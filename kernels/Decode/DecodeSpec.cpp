@@ -416,7 +416,9 @@ std::string kernelName(const DecodeSpec &spec, const DecodeTuning &tuning) {
   addIf(spec.hasDstIndices, "_dst");
   addIf(spec.hasTrackIndices, "_track");
   if (tokens) {
-    addIf(spec.gate == Gate::LowerBound, "_lowerbound");
+    // The other formats have no other gate.
+    addIf(spec.gate == Gate::LowerBound && spec.ringFormat == RingFormat::Raw,
+          "_lowerbound");
     addIf(spec.betaRound, "_betaround");
     name += spec.qkL2Norm ? "_l2norm" : "_nonorm";
     addIf(spec.hasSeparateQkv, "_qkv");

@@ -27,7 +27,8 @@ replay.kernel @header(%in: !replay.ptr<f32> {replay.name = "in", replay.readonly
 // One that may start before its predecessor's end waits for it first, and none
 // of its arguments is read-only.
 // CHECK: llvm.func @programmatic(%{{.*}}: !llvm.ptr<1>)
-// CHECK-NEXT: nvvm.griddepcontrol wait
+// CHECK-NOT: replay.ld
+// CHECK: nvvm.griddepcontrol wait
 // CHECK-NEXT: nvvm.griddepcontrol launch_dependents
 // CHECK: replay.ld %{{[^ ]*}} : !llvm.ptr<1> -> i32
 replay.kernel @programmatic(%p: !replay.ptr<i32> {replay.readonly}) num_warps(1) blocks_per_row(1)

@@ -246,6 +246,7 @@ TEST_CASE_METHOD(Fixture, "copies and fills go to the caller's stream") {
   CHECK(gpu->copyOn(stream, *address, *address, 0).isOk());
   CHECK(gpu->fill32On(stream, *address, 0, 0).isOk());
   CHECK(fake->calls.size() == calls);
+  fake->capturing.clear();
   CHECK(gpu->free(*address).isOk());
 }
 
@@ -402,7 +403,10 @@ TEST_CASE_METHOD(Fixture, "PTX goes through the driver's linker") {
     REQUIRE(loaded.status().message == "");
     CHECK(fake->linkedPtx == std::string(".version 8.0\0", 13));
     CHECK(fake->loadedImage == "linked cubin");
+    CUcontext popped = nullptr;
+    REQUIRE(api.cuCtxPushCurrent(fake->primary(0)) == CUDA_SUCCESS);
     auto linked = linkPtx(api, kernel.ptx, kernel.name);
+    REQUIRE(api.cuCtxPopCurrent(&popped) == CUDA_SUCCESS);
     REQUIRE(linked);
     CHECK(linked->assembler == "cuLink driver 13.0");
     CHECK(linked->log == "ptxas error: line 3\ninfo: 40 registers");
