@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kernels/Decode/DecodeBuilder.h"
+#include "tests/unit/EmulatorTestSupport.h"
 #include "tests/unit/PlanProblem.h"
 
 #include <catch2/catch.hpp>
@@ -42,8 +43,14 @@ struct PlanKernel {
 } // namespace
 
 TEST_CASE("plan kernels do what the host does", "[plan][kernel]") {
-  for (const DecodeSpec &spec : planSpecs()) {
-    auto device = createEmulationDevice(Target());
+  std::vector<std::pair<DecodeSpec, host::LaneOrder>> cases;
+  for (const DecodeSpec &spec : planSpecs())
+    cases.push_back({spec, {}});
+  // What lanes hold together does not depend on which comes first.
+  for (host::LaneOrder order : host::test::everyOrder())
+    cases.push_back({planSpecs()[1], order});
+  for (const auto &[spec, order] : cases) {
+    auto device = createEmulationDevice(Target(), order);
     const PlanKernel begin(*device, spec, Family::PlanBegin);
     const PlanKernel commit(*device, spec, Family::PlanCommit);
     auto counts = comparePlans(*device, spec, std::cref(begin),

@@ -9,9 +9,11 @@
 #include "kernels/Plan/PlanReference.h"
 #include "runtime/Device.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <numeric>
 #include <random>
 #include <vector>
 
@@ -47,7 +49,7 @@ private:
 /// Random arguments over an arena; most rows are legal.
 class PlanProblem {
 public:
-  static constexpr int maxRows = 12, numKeys = 9, slots = 8, ringSlots = 5;
+  static constexpr int maxRows = 12, numKeys = 40, slots = 8, ringSlots = 5;
 
   PlanProblem(const DecodeSpec &spec, Arena &arena, std::mt19937 &random)
       : spec(spec), arena(arena), random(random) {
@@ -59,7 +61,8 @@ public:
     args.forceAll = below(8) == 0;
     args.requireFlushed = below(8) == 0;
     args.keyStride = 1 + below(3);
-    args.keys = indices(args.keyStride, numKeys, below(3) == 0);
+    args.keys = indices(args.keyStride, numKeys, below(3) == 0,
+                        /*isDistinct=*/true);
     args.cursors = numbers(numKeys, 0, spec.ringDepth, /*mayBeWild=*/true);
     args.bases = numbers(numKeys, 0, spec.ringDepth, /*mayBeWild=*/true);
     args.flushMask = maybe([&] { return numbers(maxRows, -1, 2); });
@@ -105,12 +108,18 @@ private:
     constexpr int32_t values[] = {-1, INT32_MIN, INT32_MAX, 64, 1000};
     return values[below(5)];
   }
-  uint64_t indices(int64_t stride, int end, bool mayBeWild) {
+  /// Of one key and different flags, the row that comes last would count.
+  uint64_t indices(int64_t stride, int end, bool mayBeWild,
+                   bool isDistinct = false) {
     const size_t count = maxRows * stride;
+    std::vector<int> order(end - 1);
+    std::iota(order.begin(), order.end(), 1);
+    std::shuffle(order.begin(), order.end(), random);
     const uint64_t array = arena.take(count * byteSize(spec.indexType));
     for (size_t i = 0; i < count; ++i) {
-      const int64_t value =
-          mayBeWild && below(10) == 0 ? wild() : 1 + below(end - 1);
+      int64_t value = isDistinct ? order[i] : 1 + below(end - 1);
+      if (mayBeWild && below(10) == 0)
+        value = wild();
       if (spec.indexType == DataType::I64)
         arena.at<int64_t>(array)[i] = value;
       else

@@ -66,6 +66,21 @@ TEST_CASE("requests of any ring phase decode as the recurrence", "[state]") {
   CHECK(kindOf(model) == ErrorKind::None);
 }
 
+TEST_CASE("a step and an operation of no rows", "[state]") {
+  StateModel model;
+  const ModelRow row{0, 1, 0, 1};
+  model.decode({row});
+  model.decode({});
+  REQUIRE(model.plan->prepareExtend(nullptr, model.inputs({})).message == "");
+  CHECK(model.cursor(0) == 1);
+  // All rows of the plan are padding now.
+  const auto *slots = reinterpret_cast<const int32_t *>(
+      model.plan->buffers().groups[0].state.out);
+  CHECK(std::count(slots, slots + StateModel::maxRows, -1) ==
+        StateModel::maxRows);
+  CHECK(kindOf(model) == ErrorKind::None);
+}
+
 TEST_CASE("a batch in two slices", "[state]") {
   StateModel model(/*ringDepth=*/3);
   Tokens fed[3];
