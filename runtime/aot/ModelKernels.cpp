@@ -6,6 +6,22 @@
 
 namespace replayjit {
 
+/// Materialize, without a mask as a StatePool over `decode` asks for it and
+/// with one, and the plans of its steps.
+static void addPool(const DecodeSpec &decode, std::vector<DecodeSpec> &specs) {
+  DecodeSpec materialize = decode;
+  materialize.family = Family::Materialize;
+  materialize.hasDstIndices = materialize.hasTrackIndices = false;
+  materialize.hasProgrammaticLaunch = false;
+  materialize.readout = Readout::OutputOnly;
+  for (bool hasMask : {false, true}) {
+    materialize.hasMask = hasMask;
+    specs.push_back(canonical(materialize));
+  }
+  for (Family plan : {Family::PlanBegin, Family::PlanCommit})
+    specs.push_back(planSpec(decode, plan));
+}
+
 std::vector<DecodeSpec> specsOfModel(const DecodeSpec &model) {
   std::vector<DecodeSpec> specs;
   DecodeSpec decode = model;
@@ -23,19 +39,9 @@ std::vector<DecodeSpec> specsOfModel(const DecodeSpec &model) {
   packed.ringFormat = RingFormat::Raw;
   packed.isCircular = packed.hasRingIndices = false;
   specs.push_back(canonical(packed));
-  if (model.ringDepth == 1) // There is nothing to materialize, and no cursor.
-    return specs;
-  DecodeSpec materialize = model;
-  materialize.family = Family::Materialize;
-  materialize.hasDstIndices = materialize.hasTrackIndices = false;
-  materialize.hasProgrammaticLaunch = false;
-  materialize.readout = Readout::OutputOnly; // As a StatePool asks for it.
-  for (bool hasMask : {false, true}) {
-    materialize.hasMask = hasMask;
-    specs.push_back(canonical(materialize));
-  }
-  for (Family plan : {Family::PlanBegin, Family::PlanCommit})
-    specs.push_back(planSpec(model, plan));
+  addPool(packed, specs); // There, materialize is a copy.
+  if (model.ringDepth > 1)
+    addPool(model, specs);
   return specs;
 }
 

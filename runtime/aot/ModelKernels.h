@@ -9,9 +9,9 @@
 namespace replayjit {
 
 /// The specs of one layer shape: decode with and without force_flush, packed
-/// decode, materialize with and without a mask, and the plans of a step.
-/// `model` gives sizes, types and arguments, each as far as a family has it;
-/// its family, hasForceFlush and hasMask do not count. A spec of
+/// decode, and for pools of either materialize, with and without a mask, and the
+/// plans of a step. `model` gives sizes, types and arguments, each as far as a
+/// family has it; its family, hasForceFlush and hasMask do not count. A spec of
 /// LaunchAbi::Triton is for decode alone.
 std::vector<DecodeSpec> specsOfModel(const DecodeSpec &model);
 

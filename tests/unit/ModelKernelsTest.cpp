@@ -77,9 +77,11 @@ TEST_CASE("a model's families depend on what its spec has", "[aot]") {
   };
   using enum Family;
   DecodeSpec model = *modelPreset("ling-flash", 1);
-  CHECK(familiesOf(model) == std::vector<Family>{Replay, Replay, Packed,
-                                                 Materialize, Materialize,
-                                                 PlanBegin, PlanCommit});
+  // A pool of packed states and one with rings.
+  CHECK(familiesOf(model) ==
+        std::vector<Family>{Replay, Replay, Packed, Materialize, Materialize,
+                            PlanBegin, PlanCommit, Materialize, Materialize,
+                            PlanBegin, PlanCommit});
   model.ringFormat = RingFormat::Predecayed;
   model.isCircular = model.hasRingIndices = model.hasDstIndices = true;
   for (const DecodeSpec &spec : specsOfModel(model)) {
@@ -89,7 +91,9 @@ TEST_CASE("a model's families depend on what its spec has", "[aot]") {
   }
   model = DecodeSpec();
   model.ringDepth = 1;
-  CHECK(familiesOf(model) == std::vector<Family>{Replay, Replay, Packed});
+  CHECK(familiesOf(model) == std::vector<Family>{Replay, Replay, Packed,
+                                                 Materialize, Materialize,
+                                                 PlanBegin, PlanCommit});
   model.abi = LaunchAbi::Triton;
   CHECK(familiesOf(model) == std::vector<Family>{Replay, Replay});
 }
