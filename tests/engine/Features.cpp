@@ -1,0 +1,29 @@
+//===- Features.cpp - What an engine must have done -----------------------===//
+
+#include "tests/engine/Features.h"
+
+#include <fmt/format.h>
+
+namespace replayjit::engine {
+
+static const char *const texts[] = {
+#define ENGINE_FEATURE(name, text) text,
+#include "tests/engine/Features.def"
+#undef ENGINE_FEATURE
+};
+
+std::string Features::table() const {
+  std::string lines;
+  for (int i = 0; i < int(Feature::Count); ++i)
+    lines += fmt::format("{:8}  {}\n", counts[i], texts[i]);
+  return lines;
+}
+
+const char *Features::missing(bool isEmulation) const {
+  for (int i = 0; i < int(Feature::Count); ++i)
+    if (counts[i] == 0 && !(isEmulation && i == int(Feature::Graphs)))
+      return texts[i];
+  return nullptr;
+}
+
+} // namespace replayjit::engine
