@@ -38,12 +38,19 @@ bool CudaContext::isAlive() const {
 }
 
 ContextScope::ContextScope(const CudaContext &context) : api(context.api()) {
-  CUcontext current = nullptr;
-  made = REPLAYJIT_CU(api, cuCtxGetCurrent, &current);
-  if (made && current != context.handle()) {
-    made = REPLAYJIT_CU(api, cuCtxPushCurrent, context.handle());
-    isPushed = made.isOk();
+  // By its id: a later context may have the handle of one that is gone, and the
+  // driver pushes that one, too.
+  unsigned long long current = 0;
+  if (api.cuCtxGetId(nullptr, &current) == CUDA_SUCCESS &&
+      current == context.identity())
+    return;
+  if (!context.isAlive()) {
+    made = Status::error(StatusCode::DriverError,
+                         "the CUDA context has been destroyed");
+    return;
   }
+  made = REPLAYJIT_CU(api, cuCtxPushCurrent, context.handle());
+  isPushed = made.isOk();
 }
 
 ContextScope::~ContextScope() {

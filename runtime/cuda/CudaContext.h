@@ -27,6 +27,8 @@ public:
   const DriverApi &api() const { return driver; }
   CUdevice device() const { return owner; }
   CUcontext handle() const { return context; }
+  /// Of all contexts of the process, also those that are gone.
+  unsigned long long identity() const { return id; }
   /// False once its owner has destroyed it, also if another one has its address
   /// by now. What was in it is gone with it.
   bool isAlive() const;
@@ -42,7 +44,7 @@ private:
 };
 
 /// Makes `context` current until the end of the scope, unless it is; leaves the
-/// caller's context as it was.
+/// caller's context as it was. DriverError if it is gone.
 class ContextScope {
 public:
   explicit ContextScope(const CudaContext &context);

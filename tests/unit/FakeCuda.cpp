@@ -166,7 +166,7 @@ FAKE CUresult cuCtxGetDevice(CUdevice *device) {
 }
 FAKE CUresult cuCtxGetId(CUcontext context, unsigned long long *id) {
   Lock lock(mutex);
-  auto found = state.contexts.find(context);
+  auto found = state.contexts.find(context ? context : currentContext());
   if (found == state.contexts.end() || !found->second.isAlive)
     return invalidContext;
   *id = found->second.id;

@@ -146,7 +146,7 @@ TEST_CASE_METHOD(Fixture, "a handle may be dropped after its context",
   over.reset();
   fake->contexts[context].isAlive = false;
   CHECK_THAT(handle->launch(argsOf(specOf(0))).message,
-             Contains("CUDA_ERROR_INVALID_CONTEXT"));
+             Contains("the CUDA context has been destroyed"));
   SECTION("which is gone") {}
   SECTION("whose address another one has") {
     fake->contexts[context] = {0, ++fake->lastContextId, 0, true};

@@ -41,10 +41,10 @@ TEST_CASE("a record read is the kernel written") {
   kernel.launch.sharedBytes = UINT32_MAX;
   kernel.resources = ResourceUsage();
   for (const std::string &json :
-       {toJson(kernel, spec, tuning), toEntryJson(kernel, key)}) {
+       {toJson(kernel, key.spec, tuning), toEntryJson(kernel, key)}) {
     Result<KernelRecord> record = readRecord(json);
     REQUIRE(record.status().message == "");
-    CHECK(record->spec == spec);
+    CHECK(record->spec == key.spec);
     CHECK(record->tuning == tuning);
     CHECK(record->kernel.target.capability == 100);
     CHECK(record->ptxBytes == kernel.ptx.size());
