@@ -147,8 +147,6 @@ void checkRow(Readout readout, bool isKda, int cursor, int infiniteRow) {
 TEST_CASE("a gate of minus infinity forgets what came before") {
   for (bool isKda : {false, true})
     for (Readout readout : {Readout::OutputOnly, Readout::Rebuild}) {
-      if (isKda && readout == Readout::Rebuild)
-        continue; // Not available.
       // Reading and flushing; the newest, a middle, the oldest row and the
       // token.
       for (int cursor : {5, 7})
