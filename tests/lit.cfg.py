@@ -48,10 +48,14 @@ for variable in ["REPLAYJIT_PTXAS", "TRITON_PTXAS_PATH", "REPLAYJIT_NVJITLINK",
     if variable in os.environ:
         config.environment[variable] = os.environ[variable]
 
-# What the tools themselves find: something that makes a cubin, or shows one.
+# What the tools themselves find: something that makes a cubin, nvJitLink for it,
+# and something that shows a cubin.
 compile = os.path.join(config.replayjit_tools_dir, "replay-compile")
-for feature, artifact in [("assembler", "cubin"), ("disassembler", "sass")]:
+for feature, artifact, assembler in [("assembler", "cubin", "any"),
+                                     ("nvjitlink", "cubin", "nvjitlink"),
+                                     ("disassembler", "sass", "any")]:
     probe = subprocess.run([compile, "--k", "16", "--v", "16", "-L", "1",
+                            "--assembler", assembler,
                             "--emit", artifact, "-o", os.devnull],
                            stderr=subprocess.DEVNULL)
     if probe.returncode == 0:

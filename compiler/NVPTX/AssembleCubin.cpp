@@ -154,10 +154,16 @@ static Result<AssembledCubin> assemble(std::string_view ptx,
         fmt::format("{}, AssembleCubin for {}: the assembler of a driver needs "
                     "its device, and this is no device; use nvjitlink or ptxas",
                     kernelName, target.chip));
+  const std::string ptxas = options.ptxasPath.empty()
+                                ? findExecutable("ptxas", options.toolFolders)
+                                : options.ptxasPath;
   if (preference == Preference::Any) {
     if (!options.nvJitLinkPath.empty())
       preference = Preference::NvJitLink;
-    else if (!options.ptxasPath.empty())
+    // nvJitLink makes relocatable code, as `ptxas -c` does, which before sm_90
+    // takes up to a third more registers.
+    else if (!options.ptxasPath.empty() ||
+             (target.capability < 90 && !ptxas.empty()))
       preference = Preference::Ptxas;
   }
 
@@ -170,9 +176,6 @@ static Result<AssembledCubin> assemble(std::string_view ptx,
     missing = library.status().message + "; ";
   }
   if (preference != Preference::NvJitLink) {
-    std::string ptxas = options.ptxasPath.empty()
-                            ? findExecutable("ptxas", options.toolFolders)
-                            : options.ptxasPath;
     if (!ptxas.empty())
       return assembleByPtxas(ptxas, ptx, target, kernelName, options);
     missing +=

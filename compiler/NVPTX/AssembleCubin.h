@@ -21,7 +21,8 @@ namespace replayjit {
 struct AssembleOptions {
   enum class Preference {
     /// nvJitLink if `nvJitLinkPath` is set, else ptxas if `ptxasPath` is set,
-    /// else whichever is found, nvJitLink (in process, faster) first.
+    /// else whichever is found: from sm_90 on nvJitLink (in process, faster)
+    /// first, before sm_90 ptxas (fewer registers).
     Any,
     NvJitLink,
     Ptxas,

@@ -199,6 +199,32 @@ TEST_CASE("a path that the caller gives is used, or is an error") {
   }
 }
 
+TEST_CASE("before sm_90 ptxas comes first, later nvJitLink") {
+  auto scratch = ScratchFolder::create("/tmp");
+  REQUIRE(scratch);
+  AssembleOptions options = AssembleOptions::fromEnvironment();
+  if (!options.nvJitLinkPath.empty())
+    options.libraryFolders = {
+        std::filesystem::path(options.nvJitLinkPath).parent_path()};
+  options.preference = Preference::Any;
+  options.nvJitLinkPath.clear();
+  options.ptxasPath.clear();
+  options.toolFolders = {scriptFolder(*scratch, "ptxas", "echo none")};
+
+  const std::string notPtxas = scratch->file("ptxas") + "' is not ptxas";
+  for (const char *chip : {"sm_80", "sm_89"})
+    CHECK_THAT(assembleCubin(goodPtx, *Target::parse(chip), "axpy", options)
+                   .status()
+                   .message,
+               Contains(notPtxas));
+  Status hopperStatus =
+      assembleCubin(goodPtx, hopper(), "axpy", options).status();
+  if (NvJitLink::open({}, options.libraryFolders))
+    CHECK(hopperStatus.message == "");
+  else
+    CHECK_THAT(hopperStatus.message, Contains(notPtxas));
+}
+
 TEST_CASE("where nothing is found the message says what was looked for") {
   auto result =
       assembleCubin(goodPtx, hopper(), "axpy", nowhere(Preference::Ptxas));
