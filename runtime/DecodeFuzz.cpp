@@ -102,7 +102,7 @@ void drawMaterializeSpec(Draw &draw, DecodeSpec &spec, float &lowerBound) {
   spec.family = Family::Materialize;
   spec.ringDepth = std::max(spec.ringDepth, 2);
   spec.hasForceFlush = spec.hasDstIndices = spec.hasTrackIndices = false;
-  spec.hasRingIndices = draw.once(3);
+  spec.hasRingIndices = draw.once(2);
   spec.hasMask = !draw.once(3);
 }
 
@@ -122,8 +122,8 @@ DecodeTuning drawTuning(Draw &draw, const DecodeSpec &spec,
   const int prefetch = draw.once(4) ? draw.of({1, 2, 7, 200}) : 0;
   for (int tries = 0; tries < 20 && !draw.once(3); ++tries) {
     DecodeTuning other;
-    other.blockV = draw.of({16, 32, 64, 128});
-    other.blockK = draw.of({16, 32, 64, 128});
+    other.blockV = draw.of({8, 16, 32, 64, 128});
+    other.blockK = draw.of({4, 16, 32, 64, 128});
     other.numWarps = draw.of({1, 2, 4, 8});
     other.flushRows = draw.of({1, 2, 4, 8});
     if (draw.once(6))
@@ -339,14 +339,6 @@ void drawRun(Draw &draw, MaterializeProblem &problem) {
   }
 }
 
-/// True where a thread's part of the state is less than an access of 16 bytes.
-/// Threads then share elements: all of them read one, and one of them writes it
-/// in place. Nothing orders the two, which the emulation reports.
-bool sharesElements(const DecodeSpec &spec, const DecodeTuning &tuning) {
-  const int perThread = tuning.blockV * tuning.blockK / (32 * tuning.numWarps);
-  return perThread * byteSize(spec.stateType) < 16;
-}
-
 /// Draws until what comes out is legal.
 template <typename Problem, typename DrawSpec>
 Problem drawProblem(Draw &draw, uint64_t seed, const Target &target,
@@ -358,8 +350,6 @@ Problem drawProblem(Draw &draw, uint64_t seed, const Target &target,
     problem.tuning = drawTuning(draw, problem.spec, target);
     if (!validate(problem.spec, problem.tuning, target))
       continue; // such as a rebuild readout of K = 3
-    if (sharesElements(problem.spec, problem.tuning))
-      continue;
     drawRun(draw, problem);
     if (validateProblem(problem))
       return problem;

@@ -96,12 +96,19 @@ LinearLayout LinearLayout::coalesced(ArrayRef<int64_t> shape, int contiguousDim,
   bits.take(otherDim, 5 - layout.lanes.size(), layout.lanes);
   bits.take(contiguousDim, 5 - layout.lanes.size(), layout.lanes);
   replicate(layout.lanes, 5);
-  // Warps take the high row bits, so what is left below them is registers'.
+  // Warps take the high row bits, and column bits where those do not suffice;
+  // what is left below them is registers'.
   int warpBits = llvm::Log2_32(numWarps);
   int rowBits = llvm::Log2_64(shape[otherDim] / bits.next[otherDim]);
-  bits.take(contiguousDim, shape.size() == 2 ? 32 : 0, layout.registers);
+  int columnBits =
+      shape.size() == 2
+          ? llvm::Log2_64(shape[contiguousDim] / bits.next[contiguousDim])
+          : 0;
+  int warpColumnBits = std::clamp(warpBits - rowBits, 0, columnBits);
+  bits.take(contiguousDim, columnBits - warpColumnBits, layout.registers);
   bits.take(otherDim, std::max(0, rowBits - warpBits), layout.registers);
   bits.take(otherDim, warpBits, layout.warps);
+  bits.take(contiguousDim, warpColumnBits, layout.warps);
   replicate(layout.warps, warpBits);
   return layout;
 }

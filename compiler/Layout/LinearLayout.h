@@ -45,12 +45,13 @@ public:
   replay::LayoutAttr toAttr(mlir::MLIRContext *context) const;
   mlir::RankedTensorType applyTo(mlir::RankedTensorType type) const;
 
-  //===--- Constructors ----------------------------------------------------===//
+  //===--- Constructors --------------------------------------------------===//
 
   /// For wide accesses along `contiguousDim`: a thread holds `vector`
   /// neighbours, `lanesPerRow` lanes share a row (fewer if the row is short),
   /// the other lanes take rows, then registers take the rest of the row and the
-  /// low row bits, and warps the high ones.
+  /// low row bits, and warps the high ones, or parts of rows where these are
+  /// too few. No element is in two threads if there are `vector` for each.
   static LinearLayout coalesced(llvm::ArrayRef<int64_t> shape,
                                 int contiguousDim, int vector, int lanesPerRow,
                                 int numWarps);
@@ -66,7 +67,7 @@ public:
   static LinearLayout mmaOperandB(int64_t m, int64_t k, int64_t n, bool is16Bit,
                                   int numWarps);
 
-  //===--- Derived layouts --------------------------------------------------===//
+  //===--- Derived layouts -----------------------------------------------===//
 
   /// The rank-1 layout of a value that does not depend on `dim`, laid out as
   /// this rank-2 tile's other dimension.
@@ -84,7 +85,7 @@ public:
   /// register bits of the other dimension, so that each ends with its own rows.
   LinearLayout reduced(int axis) const;
 
-  //===--- Queries -----------------------------------------------------------===//
+  //===--- Queries -------------------------------------------------------===//
 
   int rank() const { return shape.size(); }
   int numRegisters() const { return 1 << registers.size(); }

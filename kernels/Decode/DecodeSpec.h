@@ -115,8 +115,8 @@ struct DecodeSpec {
   /// What is reported in the ErrorWord also ends the launch, as a fault that
   /// CUDA keeps for the whole context: for debugging.
   bool trapOnError = false;
-  /// May be launched programmatically (LaunchOrder): the kernel itself waits for
-  /// its predecessor on the stream. Needs sm_90.
+  /// May be launched programmatically (LaunchOrder): the kernel itself waits
+  /// for its predecessor on the stream. Needs sm_90.
   bool hasProgrammaticLaunch = false;
   NullSlot nullSlot = NullSlot::Negative;
   Readout readout = Readout::OutputOnly;
@@ -134,7 +134,7 @@ struct DecodeSpec {
 
 /// Our choices: they change speed, and bits only within the stated bounds.
 struct DecodeTuning {
-  int blockV = 32;   ///< BV: rows of the state per block; a power of two >= 16.
+  int blockV = 32;   ///< BV: rows of the state per block; a power of two >= 8.
   int blockK = 128;  ///< BKT: columns per K tile; divides pow2(headDimK).
   int numWarps = 4;  ///< Warps per block: 1, 2, 4 or 8.
   int flushRows = 4; ///< Ring rows folded per step of a flush: 1, 2, 4 or 8.

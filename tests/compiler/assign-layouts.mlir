@@ -37,6 +37,36 @@ replay.kernel @halves(%i: i32) num_warps(4) blocks_per_row(1) {
   replay.return
 }
 
+// What is stored in place lies in one thread each, so that no other may still
+// have to read it: vectors shrink where there are too few of 16 bytes,
+// CHECK-LABEL: replay.kernel @narrow_in_place(
+// CHECK: load {{.*}} #replay.layout<register = [], lane = {{.}}[0, 1], [0, 2], [1, 0], [2, 0], [4, 0]], warp = []>>
+replay.kernel @narrow_in_place(%i: i32) num_warps(1) blocks_per_row(1) {
+  %v = builtin.unrealized_conversion_cast to !replay.view<8x4xf32, strides [4, 1], align 16>
+  %t = replay.load %v[%i, %i] : !replay.view<8x4xf32, strides [4, 1], align 16> -> tensor<8x4xf32>
+  replay.store %t, %v[%i, %i] : tensor<8x4xf32>, !replay.view<8x4xf32, strides [4, 1], align 16>
+  replay.return
+}
+
+// CHECK-LABEL: replay.kernel @narrow_halves_in_place(
+// CHECK: load {{.*}} #replay.layout<register = {{.}}[0, 1]], lane = {{.}}[0, 2], [0, 4], [0, 8], [1, 0], [2, 0]], warp = {{.}}[4, 0], [8, 0]]>>
+replay.kernel @narrow_halves_in_place(%i: i32) num_warps(4) blocks_per_row(1) {
+  %v = builtin.unrealized_conversion_cast to !replay.view<16x16xbf16, strides [16, 1], align 16>
+  %t = replay.load %v[%i, %i] : !replay.view<16x16xbf16, strides [16, 1], align 16> -> tensor<16x16xbf16>
+  replay.store %t, %v[%i, %i] : tensor<16x16xbf16>, !replay.view<16x16xbf16, strides [16, 1], align 16>
+  replay.return
+}
+
+// and warps share rows where these are too few.
+// CHECK-LABEL: replay.kernel @few_rows_in_place(
+// CHECK: load {{.*}} #replay.layout<register = {{.}}[0, 1], [0, 2], [0, 32]], lane = {{.}}[0, 4], [0, 8], [0, 16], [1, 0], [2, 0]], warp = {{.}}[4, 0], [8, 0], [0, 64]]>>
+replay.kernel @few_rows_in_place(%i: i32) num_warps(8) blocks_per_row(1) {
+  %v = builtin.unrealized_conversion_cast to !replay.view<16x128xf32, strides [128, 1], align 16>
+  %t = replay.load %v[%i, %i] : !replay.view<16x128xf32, strides [128, 1], align 16> -> tensor<16x128xf32>
+  replay.store %t, %v[%i, %i] : tensor<16x128xf32>, !replay.view<16x128xf32, strides [128, 1], align 16>
+  replay.return
+}
+
 // Neighbours in memory stand in one column.
 // CHECK-LABEL: replay.kernel @column_major(
 // CHECK: load {{.*}} #replay.layout<register = {{.}}[1, 0], [2, 0]{{.*}}, lane = {{.}}[4, 0], [8, 0], [16, 0], [0, 1], [0, 2]], warp = {{.*}}>>

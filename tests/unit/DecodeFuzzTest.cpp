@@ -53,6 +53,12 @@ TEST_CASE("random cases are legal and reach every option", "[fuzz]") {
     auto count = [&](const char *what, bool is) { seen[what] += is; };
     count("prefetch", tuning.prefetchDistance > 0);
     count("tf32x3", tuning.flushPrecision == FlushPrecision::Tf32x3);
+    const int threads = 32 * tuning.numWarps;
+    count("less than 16 bytes of state a thread",
+          tuning.blockV * tuning.blockK * byteSize(spec.stateType) <
+              16 * threads);
+    count("warps share rows", // of 8 lanes each, where K fills them
+          tuning.blockV < 4 * tuning.numWarps);
     count("packed", spec.family == Family::Packed);
     count("materialize", spec.family == Family::Materialize);
     if (entry.materialize) {

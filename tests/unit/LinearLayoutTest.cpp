@@ -149,6 +149,10 @@ TEST_CASE("coalesced layouts cover their tiles", "[layout]") {
                                                     vector, lanes, warps);
               checkCovers(layout);
               CHECK(numWarps(layout) == warps);
+              // Where all threads have a vector, no two have one element.
+              if (vector <= (dim ? columns : rows) &&
+                  rows * columns >= vector * 32 * warps)
+                CHECK(layout.numRegisters() * 32 * warps == rows * columns);
             }
         for (int64_t size : {1, 2, 16, 32, 64, 1024}) {
           CAPTURE(warps, vector, lanes, size);
