@@ -13,6 +13,7 @@ void makeContextCurrent() {
   const Result<DriverApi> &api = DriverApi::get();
   orStop(api.status());
   CUcontext context = nullptr;
+  orStop(REPLAYJIT_CU(*api, cuInit, 0));
   orStop(REPLAYJIT_CU(*api, cuDevicePrimaryCtxRetain, &context, 0));
   orStop(REPLAYJIT_CU(*api, cuCtxPushCurrent, context));
 }
