@@ -30,7 +30,7 @@ constexpr int64_t anyNumber = std::numeric_limits<int64_t>::max();
 // GPU: smaller blocks shorten the way of one token. Whole heads load the ring,
 // q and k once. Half the state's bytes reach that point with fewer heads.
 constexpr BlockChoice fp32Blocks[] = {
-    {64, 32, 4, 144, 2}, {4096, 64, 4, 168, 2}, {anyNumber, 128, 4, 0, 2}};
+    {128, 32, 4, 144, 2}, {4096, 64, 4, 168, 2}, {anyNumber, 128, 4, 0, 2}};
 constexpr BlockChoice halfBlocks[] = {{256, 64, 4, 168, 2},
                                       {anyNumber, 128, 4, 0, 2}};
 // A scan of the gates for each block: larger ones pay sooner. Where the gates

@@ -84,8 +84,8 @@ TEST_CASE("the tuning follows the batch", "[spec]") {
   };
   DecodeSpec spec; // 32 value heads, K = V = 128
   CHECK(choose(spec, 1).blockV == 32);
-  CHECK(choose(spec, 2).blockV == 32); // 64 heads
-  CHECK(choose(spec, 3).blockV == 64);
+  CHECK(choose(spec, 4).blockV == 32); // 128 heads
+  CHECK(choose(spec, 5).blockV == 64);
   CHECK(choose(spec, 128).blockV == 64); // 4096 heads
   CHECK(choose(spec, 129).blockV == 128);
   CHECK(choose(spec, 0).blockV == 128);
