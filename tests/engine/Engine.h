@@ -78,6 +78,7 @@ private:
   StepInputs slotInputs(const std::vector<Row> &rows);
   std::vector<GroupSlot> groupSlots(const Request &request) const;
   bool makeOwn(Request &request);
+  void copyWrongly(const Request &request);
   void foldInPlace(const Rows &rows);
   void prefill(Request &request, int until);
 

@@ -11,8 +11,9 @@ void Engine::cachePrefix(const Request &request, int length, GroupSlots slots) {
   Prefix prefix;
   prefix.tokens.assign(request.tokens.begin(), request.tokens.begin() + length);
   prefix.slots = slots;
+  prefix.truth = std::make_shared<Oracle>(model, prefix.tokens);
   checkPrefix(prefix);
-  if (!cache.insert(prefix.tokens, slots))
+  if (!cache.insert(std::move(prefix)))
     giveStates(slots);
 }
 

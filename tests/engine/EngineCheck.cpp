@@ -82,8 +82,7 @@ void Engine::checkState(const Request &request) {
 }
 
 void Engine::checkPrefix(const Prefix &prefix) {
-  compareStates(Oracle(model, prefix.tokens), prefix.slots, {}, RingCursor(),
-                "cached prefix");
+  compareStates(*prefix.truth, prefix.slots, {}, RingCursor(), "cached prefix");
 }
 
 void Engine::checkCached() {

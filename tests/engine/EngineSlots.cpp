@@ -164,6 +164,33 @@ bool Engine::makeOwn(Request &request) {
   return true;
 }
 
+/// A mistake of the engine's: the copy of a checkpoint without its ring. The
+/// device refuses and reports it.
+void Engine::copyWrongly(const Request &request) {
+  if (cursorOf(request).writePos == 0)
+    return;
+  std::optional<GroupSlots> slots = takeStates();
+  if (!slots)
+    return;
+  Row row = rowOf(request);
+  row.dst = *slots;
+  const StepInputs inputs = slotInputs({row});
+  for (auto &rank : ranks) {
+    const std::vector<double> before = rank->readState(0, row.dst[0]);
+    orStop(rank->plan().copy(device.stream(), inputs));
+    orStop(device.synchronize());
+    const ErrorWord word = rank->pool().pollErrors();
+    expect(word.count == 1 && word.kind == uint32_t(ErrorKind::NotFlushed) &&
+               word.value == cursorOf(request).writePos,
+           "a copy without the ring: " + describe(word));
+    expect(rank->readState(0, row.dst[0]) == before,
+           "a copy that was refused has written");
+    rank->pool().clearErrors();
+  }
+  giveStates(*slots);
+  features.add(Feature::CopyRefused);
+}
+
 /// Before anything but replay decode. The rows have blocks of their own.
 void Engine::foldInPlace(const Rows &rows) {
   std::vector<Row> all;
@@ -291,6 +318,7 @@ void Engine::fork(int childId) {
 
 void Engine::cancel() {
   if (Request *request = pick()) {
+    copyWrongly(*request);
     takeOut(*request);
     features.add(Feature::Cancelled);
   }

@@ -106,6 +106,8 @@ Engine::Turns Engine::planTurns(const Rows &rows) {
       else if (request->shared)
         continue;
     }
+    if (!turn.flushes && row.track.empty() && random.chance(4))
+      row.advance = 0; // The token is taken back, and fed again.
     turns.push_back(std::move(turn));
   }
   return turns;
@@ -141,8 +143,8 @@ void Engine::abort(const Turns &turns, int batch) {
       rank->launch(batch, 0, batch);
     host.compareWith(device, rank->pool().cursors());
   }
-  for (const Turn &turn : turns)
-    checkState(*turn.request);
+  for (size_t i = 0; i < turns.size() && i < size_t(statesToCheck); ++i)
+    checkState(*turns[i].request);
   features.add(Feature::Aborted);
   for (const Turn &turn : turns)
     if (launches && turn.flushes)
@@ -166,11 +168,11 @@ void Engine::run(Turns &turns, int batch) {
   fill(turns, batch);
   for (size_t i = 0; i < turns.size(); ++i)
     turns[i].isLive = host.isLive(int(i));
-  const StepInputs inputs = arrays.at(batch).step();
+  const RowArrays &rows = arrays.at(batch);
   const int way = random.below(10);
   if (way < 4) {
     for (auto &rank : ranks) {
-      Graph &graph = rank->graph(batch, inputs);
+      Graph &graph = rank->graph(batch, rows);
       if (graph.isNew())
         features.add(Feature::Graphs);
       orStop(rank->plan(batch).setStep(device.stream(), stepId,
@@ -180,13 +182,14 @@ void Engine::run(Turns &turns, int batch) {
     features.add(Feature::Captured);
   } else if (way < 7) {
     for (auto &rank : ranks) {
-      orStop(rank->plan(batch).begin(device.stream(), stepId, inputs));
+      orStop(rank->plan(batch).begin(device.stream(), stepId, rows.step()));
       host.compareWith(device, rank->plan(batch));
     }
     launch(batch);
     for (auto &rank : ranks)
       for (int i = 0; i < 2; ++i) // The second does nothing.
-        orStop(rank->plan(batch).commit(device.stream(), stepId));
+        orStop(rank->plan(batch).commit(device.stream(), stepId,
+                                        rows.advanceBy()));
     features.add(Feature::DevicePlanned);
   } else {
     for (auto &rank : ranks)
@@ -231,7 +234,12 @@ void Engine::settle(Turns &turns, int batch) {
     Request &request = *turn.request;
     if (request.ended)
       features.add(Feature::LateStep);
-    if (turn.isLive) {
+    if (turn.isLive && turn.row.advance == 0) {
+      Oracle ahead = request.oracle;
+      checkOutput(ahead.feed(request.tokens[request.fed]), batch, int(i));
+      request.fresh = false;
+      features.add(Feature::TakenBack);
+    } else if (turn.isLive) {
       checkOutput(request.feed(), batch, int(i));
       move(turn);
       request.sample(model.vocabulary);

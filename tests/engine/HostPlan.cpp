@@ -54,6 +54,7 @@ void HostPlan::begin(const RowArrays &rows, int64_t step, int batch) {
   args.flushMask = in.flushMask;
   args.seqLen = in.seqLen;
   args.noFlushPast = in.noFlushPast;
+  args.advanceBy = in.advanceBy;
   for (int g = 0; g < args.numGroups; ++g)
     for (PlanIndices PlanGroup::*kind : {&PlanGroup::state, &PlanGroup::ring,
                                          &PlanGroup::dst, &PlanGroup::track}) {

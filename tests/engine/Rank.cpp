@@ -170,14 +170,14 @@ void Rank::launch(int rows, int first, int count) {
   }
 }
 
-Graph &Rank::graph(int rows, const StepInputs &inputs) {
+Graph &Rank::graph(int rows, const RowArrays &arrays) {
   Batch &batch = sizes.at(rows);
   if (!batch.graph)
-    // The indices of the groups lie in the row arrays, which outlive this.
-    batch.graph = std::make_unique<Graph>(device, [this, rows, inputs, &batch] {
-      orStop(batch.plan->beginCaptured(device.stream(), inputs));
+    batch.graph = std::make_unique<Graph>(device, [this, rows, &arrays,
+                                                   &batch] {
+      orStop(batch.plan->beginCaptured(device.stream(), arrays.step()));
       launch(rows, 0, rows);
-      orStop(batch.plan->commitCaptured(device.stream()));
+      orStop(batch.plan->commitCaptured(device.stream(), arrays.advanceBy()));
     });
   return *batch.graph;
 }

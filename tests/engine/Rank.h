@@ -33,7 +33,8 @@ public:
   /// Launches all layers for rows first to first + count - 1 of `batch`.
   void launch(int batch, int first, int count);
   /// The graph of a whole step of `batch` rows, captured at the first call.
-  Graph &graph(int batch, const StepInputs &inputs);
+  /// The row arrays are those of this batch size from then on.
+  Graph &graph(int batch, const RowArrays &rows);
   /// Packed decode of `count` rows of `batch`, in the slots of the row arrays.
   void extend(int batch, const RowArrays &rows, int count);
 

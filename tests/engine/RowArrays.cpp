@@ -14,8 +14,8 @@ Memory::~Memory() {
     orStop(device.free(address));
 }
 
-static constexpr int columns = 4, numFlags = 5;
-enum Flag { Flush, Fresh, SeqLen, NoFlushPast, Drop };
+static constexpr int columns = 4, numFlags = 6;
+enum Flag { Flush, Fresh, SeqLen, NoFlushPast, Drop, Advance };
 
 size_t RowArrays::tableAt(int group) const {
   return size_t(rows) * byteSize(type) * (1 + columns * group);
@@ -57,8 +57,8 @@ void RowArrays::set(const std::vector<Row> &given) {
       storeElement(type, table, columns * i + 3,
                    row.track.empty() ? -1 : row.track[g]);
     }
-    const int32_t flags[numFlags] = {row.flush, row.fresh, row.seqLen,
-                                     row.noFlushPast, row.drop};
+    const int32_t flags[numFlags] = {row.flush,       row.fresh, row.seqLen,
+                                     row.noFlushPast, row.drop,  row.advance};
     for (int f = 0; f < numFlags; ++f)
       storeElement(DataType::I32, bytes.data() + flagsAt(f), i, flags[f]);
   }
@@ -85,6 +85,10 @@ StepInputs RowArrays::step() const {
   return inputs;
 }
 
+uint64_t RowArrays::advanceBy() const {
+  return memory.address + flagsAt(Advance);
+}
+
 PlanArgs RowArrays::host() const {
   const StepInputs inputs = step();
   auto onHost = [&](uint64_t address) {
@@ -97,6 +101,7 @@ PlanArgs RowArrays::host() const {
   args.flushMask = onHost(inputs.flushMask);
   args.seqLen = onHost(inputs.seqLen);
   args.noFlushPast = onHost(inputs.noFlushPast);
+  args.advanceBy = onHost(advanceBy());
   args.numGroups = numGroups;
   for (int g = 0; g < numGroups; ++g) {
     PlanGroup &group = args.groups[g];

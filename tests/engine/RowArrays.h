@@ -25,6 +25,7 @@ struct Row {
   int32_t key = -1;
   std::vector<int32_t> state, ring, dst, track;
   int32_t flush = 0, fresh = 0, seqLen = 0, noFlushPast = -1, drop = 0;
+  int32_t advance = 1;
 };
 
 /// The arrays of up to maxRows rows, on the device and on the host, at
@@ -40,6 +41,8 @@ public:
   StepInputs step() const;
   /// What materialize, copy and prepareExtend are told.
   StepInputs slots() const;
+  /// What commit is told, [maxRows].
+  uint64_t advanceBy() const;
   /// Device address of the state indices of a group, whose stride is 4.
   uint64_t states(int group) const { return memory.address + tableAt(group); }
   /// What a step is told, as host addresses; the rest is not filled in.

@@ -36,9 +36,9 @@ Prefix *PrefixCache::longest(const Tokens &tokens, int most) {
   return nullptr;
 }
 
-bool PrefixCache::insert(Tokens tokens, GroupSlots slots) {
-  Prefix prefix = {tokens, std::move(slots), 0, ++clock};
-  return prefixes.emplace(std::move(tokens), std::move(prefix)).second;
+bool PrefixCache::insert(Prefix prefix) {
+  prefix.lastUse = ++clock;
+  return prefixes.emplace(prefix.tokens, std::move(prefix)).second;
 }
 
 std::optional<Prefix> PrefixCache::evict() {

@@ -5,6 +5,7 @@
 #include "tests/engine/Model.h"
 
 #include <map>
+#include <memory>
 #include <optional>
 
 namespace replayjit::engine {
@@ -43,6 +44,7 @@ using GroupSlots = std::vector<int32_t>;
 struct Prefix {
   Tokens tokens;
   GroupSlots slots;
+  std::shared_ptr<const Oracle> truth; ///< Over the tokens.
   int users = 0; ///< Requests that read the block in place.
   int64_t lastUse = 0;
 };
@@ -54,8 +56,8 @@ public:
   /// The longest prefix of `tokens` that is cached and at most `most` long, or
   /// null. The pointer is good until the prefix is removed.
   Prefix *longest(const Tokens &tokens, int most);
-  /// False if these tokens are there already; the slots are then not taken.
-  bool insert(Tokens tokens, GroupSlots slots);
+  /// False if its tokens are there already; it is then not taken.
+  bool insert(Prefix prefix);
   /// Takes the prefix out that was not used for longest and has no users.
   std::optional<Prefix> evict();
   /// Takes any out.

@@ -124,7 +124,7 @@ int main(int argc, char **argv) {
   std::unique_ptr<Jit> jit = makeJit(*device, options.cache);
   WorkloadOptions workload;
   workload.seed = options.seed;
-  workload.requests = isSmall ? 150 : 400;
+  workload.requests = isSmall ? 150 : 250;
   if (options.requests > 0)
     workload.requests = options.requests;
   if (!isSmall) {
