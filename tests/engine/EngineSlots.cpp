@@ -194,8 +194,10 @@ void Engine::copyWrongly(const Request &request) {
 /// Before anything but replay decode. The rows have blocks of their own.
 void Engine::foldInPlace(const Rows &rows) {
   std::vector<Row> all;
-  for (Request *request : rows)
+  for (Request *request : rows) {
     all.push_back(rowOf(*request));
+    all.back().dst.assign(model.numGroups(), -1); // It does not count here.
+  }
   const StepInputs inputs = slotInputs(all);
   for (auto &rank : ranks)
     orStop(rank->plan().prepareExtend(device.stream(), inputs));
@@ -206,8 +208,10 @@ void Engine::foldInPlace(const Rows &rows) {
     request->fresh = false;
   }
   const StepInputs after = slotInputs([&] {
-    for (Row &row : all)
+    for (Row &row : all) {
       row.fresh = 0; // The cursors themselves are 0.
+      row.dst = row.state;
+    }
     return all;
   }());
   for (auto &rank : ranks) {
