@@ -287,12 +287,17 @@ static Status validateTuning(const DecodeSpec &spec,
 
   int tile = tuning.blockV * tuning.blockK;
   int threads = 32 * tuning.numWarps;
-  if (tile < threads)
+  // No two threads may hold one element: a flush stores it in place, while the
+  // other may still have to read it.
+  int perWarp = usesDot ? minDotWidth * minDotWidth / 2 : 32;
+  if (tile < perWarp * tuning.numWarps)
     return Status::invalid(
         fmt::format("numWarps: {} is not allowed for a tile of blockV = {} by "
-                    "blockK = {}; every thread needs an element, so it must "
-                    "be at most {}",
-                    tuning.numWarps, tuning.blockV, tuning.blockK, tile / 32));
+                    "blockK = {}; every {}, so it must be at most {}",
+                    tuning.numWarps, tuning.blockV, tuning.blockK,
+                    usesDot ? "warp needs an MMA fragment of 128 elements"
+                            : "thread needs an element",
+                    tile / perWarp));
   if (tile > maxTilePerThread * threads)
     return Status::invalid(fmt::format(
         "numWarps: {} is not allowed for a tile of blockV = {} by blockK = "

@@ -93,6 +93,9 @@ DecodeTuning chooseTuning(const DecodeSpec &spec, int rows,
     tuning.numWarps = tuning.blockV / (smallThreads   ? 4
                                        : hasManyGates ? 8
                                                       : 16);
+    const int fragments =
+        tuning.blockV * tuning.blockK / (minDotWidth * minDotWidth / 2);
+    tuning.numWarps = std::min(tuning.numWarps, fragments);
     return tuning;
   }
 

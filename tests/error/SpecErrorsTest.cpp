@@ -185,6 +185,16 @@ tuning.blockV = 16;
 }
 , { "numWarps", "4", "blockV = 16", "blockK = 4", "at most 2" }
 }
+, {CHANGE{spec.readout = Readout::Rebuild;
+tuning.blockV = tuning.blockK = 16;
+}
+, { "numWarps", "4", "blockV = 16", "blockK = 16", "fragment", "at most 2" }
+}
+, {CHANGE{tuning.flushPrecision = FlushPrecision::Tf32x3;
+tuning.blockV = tuning.blockK = 16;
+}
+, { "numWarps", "4", "blockV = 16", "blockK = 16", "fragment", "at most 2" }
+}
 , {CHANGE{tuning.blockV = 256;
 tuning.numWarps = 1;
 }
