@@ -178,7 +178,7 @@ static constexpr Variation rebuildTiles[] = {
     {"tiles-16-16-w1", [](P &) {}, {16, 16, 1, 4}},
     {"tiles-64-64-w4-k128", withLargeHeads, {64, 64, 4, 4}},
     {"tiles-32-64-w8", [](P &) {}, {32, 64, 8, 4}},
-    {"tiles-16-16-w4", [](P &) {}, {16, 16, 4, 4}},
+    {"tiles-16-16-w2", [](P &) {}, {16, 16, 2, 4}},
 };
 
 /// On a problem of fewer heads and steps than those above: K times the gates.
