@@ -3,6 +3,7 @@
 #include "tests/engine/Model.h"
 
 #include <cmath>
+#include <thread>
 
 namespace replayjit::engine {
 
@@ -191,9 +192,19 @@ Oracle::Oracle(const Model &model, const Tokens &tokens) : Oracle(model) {
 }
 
 std::vector<std::vector<double>> Oracle::feed(int token) {
-  std::vector<std::vector<double>> out;
+  std::vector<std::vector<double>> out(model->numLayers());
+  auto step = [&](int layer) {
+    out[layer] = stepLayer(*model, layer, token, position, states[layer]);
+  };
+  // Layers do not depend on each other: real ones take a thread each.
+  std::vector<std::thread> threads;
   for (int layer = 0; layer < model->numLayers(); ++layer)
-    out.push_back(stepLayer(*model, layer, token, position, states[layer]));
+    if (states[layer].size() > 1 << 16)
+      threads.emplace_back(step, layer);
+    else
+      step(layer);
+  for (std::thread &thread : threads)
+    thread.join();
   ++position;
   return out;
 }

@@ -2,6 +2,8 @@
 
 #include "tests/engine/Workload.h"
 
+#include "tools/Progress.h"
+
 #include <algorithm>
 
 namespace replayjit::engine {
@@ -77,8 +79,10 @@ bool Workload::isIdle() const {
 }
 
 void Workload::run() {
+  Progress progress(options.requests);
   while (numRequests < options.requests || !isIdle())
     for (auto &engine : engines) {
+      progress.update(std::min(numRequests, options.requests), model.name);
       arrive(*engine);
       disturb(*engine);
       engine->step();
