@@ -9,9 +9,10 @@ namespace replayjit::engine {
 struct WorkloadOptions {
   int requests = 100; ///< That finish, over both engines.
   uint64_t seed = 1;
-  int statesToCheck = 2; ///< Rows whose states are compared after each step.
-  int longest = 24;      ///< Tokens of a prompt.
-  int outputs = 16;      ///< The most that a request asks for.
+  /// The most rows whose states are compared after each step.
+  int statesToCheck = 64;
+  int longest = 24; ///< Tokens of a prompt.
+  int outputs = 16; ///< The most that a request asks for.
 };
 
 /// An engine on one rank and an engine on two, which exchange the requests that

@@ -128,6 +128,7 @@ int main(int argc, char **argv) {
   if (options.requests > 0)
     workload.requests = options.requests;
   if (!isSmall) {
+    workload.statesToCheck = 2; // of megabytes each
     workload.longest = 40;
     workload.outputs = 48;
   }
