@@ -1,5 +1,7 @@
 """Preparing kernels, and what else a runtime does."""
 
+import contextlib
+import gc
 import os
 import subprocess
 import sys
@@ -13,6 +15,7 @@ from unittest import mock
 import replayjit
 from recurrence import emulation, tensor, values
 from replayjit import Spec, supports
+from replayjit._library import check, library
 from replayjit.runtime import current_stream, runtime_of
 
 SMALL = dict(num_key_heads=1, num_value_heads=1, head_dim_k=16, head_dim_v=16,
@@ -154,6 +157,66 @@ gpu.empty("float32", 4)
         with self.assertRaisesRegex(ValueError, "3 bytes are not allowed; the "
                                                 "tensor has 24"):
             whole.write(b"abc")
+
+
+class LifetimeTest(unittest.TestCase):
+    """Memory and its device, in the order that a collection of both may take."""
+
+    FREE = ("replayjit_device_free", "replayjit_device_free_mapped")
+
+    def setUp(self):
+        """`references` counts those to the one device of a test; `frees` are
+        they at each free, `errors` those made by frees and not destroyed."""
+        self.references, self.frees, self.errors = 1, [], 0
+        patches = contextlib.ExitStack()
+        self.addCleanup(patches.close)
+        for name in (*self.FREE, "replayjit_device_retain",
+                     "replayjit_device_release", "replayjit_error_destroy"):
+            patches.enter_context(mock.patch.object(
+                library(), name, self.spy(name, getattr(library(), name))))
+
+    def spy(self, name, function):
+        def call(*arguments):
+            if name.endswith("_retain"):
+                self.references += 1
+            elif name.endswith("_release"):
+                self.references -= 1
+            elif name in self.FREE:
+                self.frees.append(self.references)
+                if not self.references:
+                    return None  # It would be a use after free.
+            else:
+                self.errors -= 1
+            found = function(*arguments)
+            self.errors += name in self.FREE and found is not None
+            return found
+        return call
+
+    def let_the_runtime_go_first(self, name, make):
+        owner = make(emulation())
+        setattr(owner, name, None)
+        gc.collect()
+        self.assertEqual((self.references, self.frees), (1, []))
+        del owner
+        gc.collect()
+        self.assertEqual((self.references, self.frees), (0, [1]))
+        self.assertEqual(self.errors, 0)
+
+    def test_a_tensor_keeps_the_device(self):
+        self.let_the_runtime_go_first(
+            "device", lambda runtime: runtime.empty("int32", 4))
+
+    def test_an_error_word_keeps_the_device(self):
+        self.let_the_runtime_go_first("_runtime", replayjit.ErrorWord)
+
+    def test_an_error_of_a_finalizer_is_destroyed(self):
+        whole = emulation().empty("int32", 4)
+        check(library().replayjit_device_free(whole.device._device,
+                                              whole.address))
+        del whole
+        gc.collect()
+        self.assertEqual((self.references, len(self.frees), self.errors),
+                         (0, 2, 0))
 
 
 if __name__ == "__main__":

@@ -17,6 +17,22 @@ def owned(owner, address, release):
     return address
 
 
+def owned_memory(owner, device, free, *memory):
+    """Frees memory of a device, `free(device, *memory)`, with its owner. It
+    keeps the device: where one collection finds the owner and the Runtime, their
+    finalizers run in any order."""
+    library().replayjit_device_retain(device)
+    weakref.finalize(owner, _free, device, free, memory)
+
+
+def _free(device, free, memory):
+    calls = library()
+    error = free(device, *memory)
+    if error:  # A finalizer has nobody to tell.
+        calls.replayjit_error_destroy(error)
+    calls.replayjit_device_release(device)
+
+
 class Kernel:
     """A kernel that is loaded; keeps what it needs."""
 
@@ -149,8 +165,8 @@ class Runtime:
         check(calls.replayjit_device_allocate(
             self._device, tensor.bytes, name.encode(), byref(address)))
         tensor.address = address.value
-        weakref.finalize(tensor, calls.replayjit_device_free, self._device,
-                         address.value)
+        owned_memory(tensor, self._device, calls.replayjit_device_free,
+                     address.value)
         return tensor
 
 

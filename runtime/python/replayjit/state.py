@@ -2,13 +2,13 @@
 
 import collections
 import ctypes
-import weakref
 from ctypes import byref, sizeof
 
 from . import _abi
 from ._launch import Launch, operator
 from ._library import check, library
 from ._operand import F32, FLOATS, I32, INDICES, common_runtime, operand
+from .runtime import owned_memory
 from .spec import choice
 
 _MATERIALIZE = 2
@@ -42,9 +42,9 @@ class ErrorWord:
             byref(address)))
         self._runtime, self.address = runtime, address.value
         self._word = _abi.ErrorWord.from_address(host.value)
+        owned_memory(self, runtime._device, calls.replayjit_device_free_mapped,
+                     host.value, address.value)
         self.clear()
-        weakref.finalize(self, calls.replayjit_device_free_mapped,
-                         runtime._device, host.value, address.value)
 
     def poll(self):
         """A Report of what has arrived, or None. Waits for nothing: what still
