@@ -1,7 +1,9 @@
 """Steps whose cursors a plan keeps, in the emulation, against the recurrence."""
 
 import array
+import gc
 import unittest
+import weakref
 
 import replayjit
 from recurrence import Batch, Shape, emulation, error, tensor, values
@@ -114,6 +116,33 @@ class PlanTest(unittest.TestCase):
         self.plan.set_step(1, live=1)
         replay()
         self.assertEqual(values(self.cursors), [0, 0, 1, 0, 0, 0])
+
+    def test_what_a_graph_reads_lives_as_long_as_the_plan(self):
+        """Also of a capture that is not the last call, and where the dict is
+        used again; what was not captured is dropped."""
+        group = {}
+
+        def captured():
+            given = [self.numbers(2, 3), self.numbers(3, 1), self.numbers(0, 0),
+                     self.numbers(1, 1)]
+            keys, slots, mask, advance_by = given
+            group["state"] = slots
+            self.plan.begin_captured(keys, group, flush_mask=mask)
+            self.plan.commit_captured(advance_by)
+            return [weakref.ref(tensor) for tensor in given]
+
+        kept = captured() + captured()
+        group.clear()
+        passing = self.numbers(2, 3)
+        self.plan.begin(1, passing, self.slots)
+        passing = weakref.ref(passing)
+        self.plan.begin(2, self.keys, self.slots)
+        gc.collect()
+        self.assertIsNone(passing())
+        self.assertNotIn(None, [one() for one in kept])
+        self.plan = None
+        gc.collect()
+        self.assertEqual([one() for one in kept], [None] * 8)
 
     def test_copy_reports_a_ring_that_is_not_empty(self):
         self.cursors.write(array.array("i", [0, 0, 1, 0, 0, 0]))

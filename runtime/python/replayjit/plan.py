@@ -84,6 +84,7 @@ class StepPlan:
         check(library().replayjit_plan_create(pool.address, max_rows, 0,
                                               byref(plan)))
         self.pool, self.max_rows, self._inputs = pool, max_rows, None
+        self._captured = []  # Graphs read them for as long as the plan is used.
         self.address = owned(self, plan.value, library().replayjit_plan_release)
 
     def _call(self, name, stream, *arguments):
@@ -98,6 +99,7 @@ class StepPlan:
         specs = self.pool.specs
         if isinstance(groups, dict):
             groups = [groups]
+        groups = [dict(group) for group in groups]  # The caller may reuse them.
         if len(groups) != len(specs):
             raise ValueError(f"groups: {len(groups)} are not allowed; the pool "
                              f"has {len(specs)}")
@@ -140,11 +142,17 @@ class StepPlan:
         self._call("commit", stream, step, self._advance(advance_by))
 
     def begin_captured(self, keys, groups, stream=None, **rows):
-        """begin for a graph; set_step says which step and how many rows."""
+        """begin for a graph; set_step says which step and how many rows. The
+        plan keeps the tensors for as long as it lives, as graphs read them."""
         self._call("begin_captured", stream, self._read(keys, groups, **rows))
+        self._captured.append(self._inputs)
 
     def commit_captured(self, advance_by=None, stream=None):
+        """commit for a graph; advance_by is kept like the tensors of
+        begin_captured."""
         self._call("commit_captured", stream, self._advance(advance_by))
+        if advance_by is not None:
+            self._captured.append(advance_by)
 
     def set_step(self, step, live, stream=None):
         """Before each replay of a graph, on its stream."""
