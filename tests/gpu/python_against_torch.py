@@ -338,13 +338,18 @@ def steps_in_a_graph():
     launches = [replayjit.bind(fused_recurrent_linear_replayssm_decode,
                                **{**p.replay_inputs(), **plan.rows()})
                 for p in layers]
-    graph = torch.cuda.CUDAGraph()
+    graph, slots = torch.cuda.CUDAGraph(), first.indices.clone()
     with torch.cuda.graph(graph):
-        plan.begin_captured(keys, {"state": first.indices},
-                            flush_mask=first.force)
+        plan.begin_captured(keys, {"state": slots}, flush_mask=first.force)
         for launch in launches:
             launch()
         plan.commit_captured()
+    # The graph reads them still, so the plan has them; memory that was free
+    # would now be given out and be overwritten.
+    plan.prepare_extend(keys.clone(), {"state": slots.clone()})
+    del keys, slots
+    others = [torch.full((B,), 10**6, device=CUDA, dtype=torch.int32)
+              for _ in range(64)]
     for step in range(2 * L + 3):
         first.force.copy_(torch.rand(B, generator=first.random, device=CUDA)
                           < 0.1)
@@ -362,6 +367,35 @@ def steps_in_a_graph():
                                  f"not {expected.tolist()}")
     if plan.pool.poll():
         raise AssertionError(f"reported: {plan.pool.poll()}")
+
+
+@check
+def a_runtime_in_the_context_of_torch():
+    """Made in a thread in which a context is current, and in one in which none
+    is."""
+    def first_use(pool, failures):
+        try:
+            fused_recurrent_linear_replayssm_decode(**pool.replay_inputs())
+            torch.cuda.current_stream().synchronize()
+        except Exception as problem:
+            failures.append(problem)
+
+    for in_a_thread in (False, True):
+        pool, failures = Pool(False, 16, 32), []
+        replayjit.runtime.cuda.cache_clear()
+        torch.cuda.synchronize()
+        if in_a_thread:
+            thread = threading.Thread(target=first_use, args=(pool, failures))
+            thread.start()
+            thread.join()
+        else:
+            first_use(pool, failures)
+        if failures:
+            raise failures[0]
+        pool.look_at_outputs()
+    with torch.cuda.device(CUDA):
+        runtime = replayjit.Runtime.cuda_current(CUDA.index)
+    runtime.empty("float32", 4).write(bytes(16))
 
 
 @check

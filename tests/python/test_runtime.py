@@ -22,6 +22,22 @@ SMALL = dict(num_key_heads=1, num_value_heads=1, head_dim_k=16, head_dim_v=16,
              ring_depth=2)
 
 
+def over_the_fake_driver(script):
+    """What a process prints whose driver is that of the unit tests; it has no
+    folder for a cache."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.symlink(os.environ["REPLAYJIT_FAKE_CUDA"],
+                   os.path.join(folder, "libcuda.so.1"))
+        homeless = {
+            name: value for name, value in os.environ.items()
+            if name not in ("REPLAYJIT_CACHE_DIR", "XDG_CACHE_HOME", "HOME")}
+        told = subprocess.run(
+            [sys.executable, "-c", script], check=True, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            env={**homeless, "LD_LIBRARY_PATH": folder})
+    return told.stdout
+
+
 class SpecTest(unittest.TestCase):
     def test_defaults_and_names(self):
         spec = Spec(gate="lower-bound", is_kda=True, ring_type="bfloat16")
@@ -116,18 +132,87 @@ print(gpu.description, gpu.chip, gpu.ordinal, gpu.stream is not None,
       gpu.is_emulation, *sentences, sep="|")
 gpu.empty("float32", 4)
 """
-        with tempfile.TemporaryDirectory() as folder:
-            os.symlink(os.environ["REPLAYJIT_FAKE_CUDA"],
-                       os.path.join(folder, "libcuda.so.1"))
-            homeless = {
-                name: value for name, value in os.environ.items()
-                if name not in ("REPLAYJIT_CACHE_DIR", "XDG_CACHE_HOME", "HOME")}
-            told = subprocess.run(
-                [sys.executable, "-c", script], check=True, text=True,
-                capture_output=True, env={**homeless, "LD_LIBRARY_PATH": folder})
-        self.assertRegex(told.stdout, r"^Fake GPU\|sm_90a\|0\|True\|False\|cache: "
-                                      r"there is no folder for it, .*\n$")
-        self.assertEqual(told.stderr, "")
+        self.assertRegex(over_the_fake_driver(script),
+                         r"^Fake GPU\|sm_90a\|0\|True\|False\|cache: "
+                         r"there is no folder for it, .*\n$")
+
+    #: A torch of which only devices are there: a guard makes a context current,
+    #: unless `contexts` has none. A context is gone once it is let go of, unless
+    #: the library has one of its own, such as the primary one by ordinal.
+    TORCH = """
+import ctypes, sys, types
+import replayjit
+from replayjit.runtime import cuda, runtime_of
+
+driver, contexts = ctypes.CDLL("libcuda.so.1"), {}
+
+class Guard:
+    def __init__(self, ordinal):
+        self.context = contexts.get(ordinal)
+    def __enter__(self):
+        if self.context:
+            driver.cuCtxPushCurrent_v2(self.context)
+    def __exit__(self, *_):
+        if self.context:
+            driver.cuCtxPopCurrent_v2(ctypes.byref(ctypes.c_void_p()))
+
+torch = types.ModuleType("torch")
+torch.cuda = types.SimpleNamespace(is_initialized=lambda: True, device=Guard)
+sys.modules["torch"] = torch
+
+def make_context(ordinal):
+    contexts[ordinal] = ctypes.c_void_p()
+    driver.cuDevicePrimaryCtxRetain(ctypes.byref(contexts[ordinal]), ordinal)
+
+def is_alive_without_ours(runtime, ordinal):
+    driver.cuDevicePrimaryCtxRelease_v2(ordinal)
+    try:
+        runtime.empty("float32", 4)
+    except replayjit.Error as problem:
+        return str(problem)
+    return "alive"
+"""
+
+    def test_cuda_in_the_current_context(self):
+        told = over_the_fake_driver(self.TORCH + """
+try:
+    replayjit.Runtime.cuda_current(diagnose=lambda _: None)
+except ValueError as problem:
+    print(problem)
+make_context(0)
+with Guard(0):
+    runtime = replayjit.Runtime.cuda_current(diagnose=lambda _: None)
+print(runtime.description, runtime.ordinal)
+runtime.empty("float32", 4)
+print(is_alive_without_ours(runtime, 0))
+""").splitlines()
+        self.assertRegex(told[0], "^no CUDA context is current in this thread")
+        self.assertEqual(told[1:], ["Fake GPU None",
+                                    "the CUDA context has been destroyed"])
+
+    def test_the_context_of_torch_is_the_default(self):
+        """Of the tensor's device; the primary one where torch has none in this
+        thread, or has not initialized CUDA."""
+        told = over_the_fake_driver(self.TORCH + """
+device = lambda ordinal: types.SimpleNamespace(
+    device=types.SimpleNamespace(type="cuda", index=ordinal))
+make_context(0)
+make_context(1)
+second = runtime_of(device(1))
+print(second.ordinal, second is cuda(1), is_alive_without_ours(second, 1))
+
+torch.cuda.is_initialized = lambda: False
+print(cuda(0).ordinal, is_alive_without_ours(cuda(0), 0))
+
+torch.cuda.is_initialized = lambda: True
+cuda.cache_clear()
+make_context(0)
+contexts.clear()
+print(cuda(0).ordinal, is_alive_without_ours(cuda(0), 0))
+""")
+        self.assertEqual(told.splitlines(),
+                         ["1 True the CUDA context has been destroyed",
+                          "0 alive", "0 alive"])
 
     def test_devices_and_streams_of_torch(self):
         """What is asked of torch, with objects in its place."""

@@ -7,7 +7,7 @@ import weakref
 from ctypes import byref, sizeof
 
 from . import _abi
-from ._library import check, library
+from ._library import InvalidArgument, check, library
 from .spec import SIZES, TYPES, Spec
 
 
@@ -96,9 +96,21 @@ class Runtime:
 
     @classmethod
     def cuda(cls, ordinal=0, **options):
-        """CUDA device `ordinal`, in its primary context, which is torch's."""
+        """CUDA device `ordinal`, in its primary context."""
         device = ctypes.c_void_p()
         check(library().replayjit_device_create_cuda(ordinal, byref(device)))
+        runtime = cls(device.value, **options)
+        runtime.ordinal = ordinal
+        return runtime
+
+    @classmethod
+    def cuda_current(cls, ordinal=None, **options):
+        """The device and the context that are current in this thread; makes no
+        context. The caller keeps that one while the runtime or anything of it is
+        used. `ordinal` is the device's number to torch, for its current stream;
+        None: torch's current device at each launch."""
+        device = ctypes.c_void_p()
+        check(library().replayjit_device_create_cuda_current(byref(device)))
         runtime = cls(device.value, **options)
         runtime.ordinal = ordinal
         return runtime
@@ -222,8 +234,18 @@ class Tensor:
 
 @functools.lru_cache(maxsize=None)
 def cuda(ordinal):
-    """The process's runtime of a CUDA device."""
-    return Runtime.cuda(ordinal)
+    """The process's runtime of a CUDA device: where torch has initialized CUDA,
+    in the context that torch works in there, else in the primary one."""
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.cuda.is_initialized():
+        return Runtime.cuda(ordinal)
+    with torch.cuda.device(ordinal):
+        try:
+            return Runtime.cuda_current(ordinal)
+        except InvalidArgument:
+            # None is current: this thread has not used the device yet, and the
+            # first call of torch here will take the primary one.
+            return Runtime.cuda(ordinal)
 
 
 def prepare_all(requests, runtime=None, progress=None):
