@@ -2,14 +2,15 @@
 #ifndef REPLAYJIT_RUNTIME_CAPI_COMPILER_H
 #define REPLAYJIT_RUNTIME_CAPI_COMPILER_H
 
+#include "replayjit/replayjit.h"
 #include "runtime/Jit.h"
 
 namespace replayjit::capi {
 
-/// For JitOptions::compile; null in a build without the compiler. The paths may
-/// be null. `usesEnvironment`: what they leave open comes from there.
-CompileFn makeCompiler(bool usesEnvironment, const char *ptxasPath,
-                       const char *nvJitLinkPath);
+/// For JitOptions::compile; null in a build without the compiler. Of `options`
+/// it takes the assembler and the paths; InvalidArgument for an assembler that
+/// there is not.
+Result<CompileFn> makeCompiler(const replayjit_jit_options_t &options);
 
 } // namespace replayjit::capi
 

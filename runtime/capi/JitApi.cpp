@@ -99,9 +99,12 @@ static Result<JitOptions> toOptions(const replayjit_jit_options_t *given) {
     options->once.alwaysCompile = c.always_compile;
   options->once.patience = std::chrono::milliseconds(c.patience_ms);
   options->workers = c.workers;
-  if (c.compile)
-    options->compile =
-        makeCompiler(c.use_environment, c.ptxas_path, c.nvjitlink_path);
+  if (c.compile) {
+    Result<CompileFn> compile = makeCompiler(c);
+    if (!compile)
+      return compile.status();
+    options->compile = std::move(*compile);
+  }
   return options;
 }
 
@@ -184,6 +187,11 @@ replayjit_error_t *replayjit_jit_prepare_all(
     const int32_t *rows, size_t count, replayjit_progress_fn progress,
     void *progress_data, replayjit_kernel_t **kernels,
     replayjit_error_t **errors) {
+  // Whatever is refused below, the caller may release and destroy all of them.
+  if (kernels)
+    std::fill_n(kernels, count, nullptr);
+  if (errors)
+    std::fill_n(errors, count, nullptr);
   if (Status status = need(jit, "jit"); !status)
     return toError(status);
   if (count == 0)

@@ -280,6 +280,18 @@ replayjit_error_t *replayjit_pool_reset(replayjit_pool_t *pool, void *stream) {
 }
 
 //===----------------------------------------------------------------------===//
+// Snapshots
+//===----------------------------------------------------------------------===//
+
+int32_t replayjit_should_flush(int64_t seq_len, int64_t interval) {
+  return shouldFlush(seq_len, interval);
+}
+
+int64_t replayjit_tokens_to_drop(int64_t committed_len, int64_t fed_len) {
+  return tokensToDrop(committed_len, fed_len);
+}
+
+//===----------------------------------------------------------------------===//
 // Images
 //===----------------------------------------------------------------------===//
 
@@ -337,9 +349,17 @@ replayjit_error_t *replayjit_pool_import(replayjit_pool_t *pool, void *stream,
   Result<std::vector<GroupSlot>> where = toSlots(pool, slots);
   if (!where)
     return toError(where.status());
+  for (auto [pointer, name] :
+       {std::pair<const void *, const char *>(images, "images"),
+        {bytes, "bytes"}})
+    if (Status status = need(pointer, name); !status)
+      return toError(status);
   std::vector<std::string_view> parts;
-  for (size_t i = 0; i < count; ++i)
+  for (size_t i = 0; i < count; ++i) {
+    if (!images[i])
+      return toError(need(nullptr, fmt::format("images[{}]", i).c_str()));
     parts.emplace_back(images[i], bytes[i]);
+  }
   return toError(importSlot(*pool->pool, stream, *where, key, parts));
 }
 

@@ -5,7 +5,7 @@
 
 int32_t replayjit_has_compiler() { return 0; }
 
-replayjit::CompileFn replayjit::capi::makeCompiler(bool, const char *,
-                                                   const char *) {
-  return nullptr;
+replayjit::Result<replayjit::CompileFn>
+replayjit::capi::makeCompiler(const replayjit_jit_options_t &) {
+  return CompileFn();
 }

@@ -23,6 +23,10 @@ static void fails(replayjit_error_t *error, int32_t code, const char *text,
 
 static void check_versions(void) {
   CHECK(replayjit_api_version() == REPLAYJIT_API_VERSION);
+  char release[16]; /* The release's major and minor, before its patch. */
+  snprintf(release, sizeof(release), "%u.%u.", REPLAYJIT_API_VERSION >> 16,
+           REPLAYJIT_API_VERSION & 0xffff);
+  CHECK(strncmp(EXPECTED_VERSION, release, strlen(release)) == 0);
   CHECK(strcmp(replayjit_version(), EXPECTED_VERSION) == 0);
   CHECK(replayjit_has_compiler() == 1);
   CHECK(replayjit_error_code(NULL) == REPLAYJIT_OK);
@@ -245,6 +249,21 @@ static void count_progress(void *user_data, size_t done, size_t total,
   CHECK(!name == !!error);
 }
 
+/* What a caller may not release must not be left in the arrays. */
+static void check_refused(replayjit_jit_t *jit,
+                          const replayjit_decode_spec_t *const *specs,
+                          const int32_t *rows, const char *text) {
+  replayjit_kernel_t *kernels[3];
+  replayjit_error_t *errors[3];
+  memset(kernels, 1, sizeof(kernels));
+  memset(errors, 1, sizeof(errors));
+  FAILS(replayjit_jit_prepare_all(jit, specs, rows, 3, NULL, NULL, kernels,
+                                  errors),
+        REPLAYJIT_INVALID_ARGUMENT, text);
+  for (int i = 0; i < 3; ++i)
+    CHECK(!kernels[i] && !errors[i]);
+}
+
 static void check_prepare_all(replayjit_jit_t *jit) {
   replayjit_decode_spec_t good, other, bad;
   problem_spec(&good);
@@ -267,9 +286,12 @@ static void check_prepare_all(replayjit_jit_t *jit) {
   replayjit_kernel_release(kernels[2]);
 
   bad.family = 9; /* Found before anything is prepared. */
-  FAILS(
-      replayjit_jit_prepare_all(jit, specs, rows, 3, NULL, NULL, kernels, NULL),
-      REPLAYJIT_INVALID_ARGUMENT, "specs[1]: family: 9 is not allowed");
+  check_refused(jit, specs, rows, "specs[1]: family: 9 is not allowed");
+  check_refused(NULL, specs, rows, "jit: NULL");
+  check_refused(jit, NULL, rows, "specs: NULL");
+  check_refused(jit, specs, NULL, "rows: NULL");
+  FAILS(replayjit_jit_prepare_all(jit, specs, rows, 3, NULL, NULL, NULL, NULL),
+        REPLAYJIT_INVALID_ARGUMENT, "kernels: NULL");
 }
 
 static void hear(void *user_data, const char *sentence) {
@@ -300,6 +322,10 @@ static replayjit_jit_t *make_jit(replayjit_device_t *device,
   FAILS(replayjit_jit_create(device, &options, &none),
         REPLAYJIT_INVALID_ARGUMENT, "under emulation");
   options.must_hit = 0;
+  options.assembler = "cuobjdump";
+  FAILS(replayjit_jit_create(device, &options, &none),
+        REPLAYJIT_INVALID_ARGUMENT, "assembler: 'cuobjdump' is not allowed");
+  options.assembler = NULL;
   options.compile = 0;
   OK(replayjit_jit_create(device, &options, &none));
   replayjit_decode_spec_t spec;

@@ -29,6 +29,11 @@ static void check_sizes(const replayjit_decode_spec_t *spec) {
   CHECK(replayjit_error_code(error) == REPLAYJIT_INVALID_ARGUMENT);
   replayjit_error_destroy(error);
 
+  CHECK(replayjit_should_flush(10, 5) == 1);
+  CHECK(replayjit_should_flush(11, 5) == 0);
+  CHECK(replayjit_should_flush(10, 0) == 0); /* No snapshots. */
+  CHECK(replayjit_tokens_to_drop(15, 17) == 2);
+
   int32_t family = -1, depth = -1;
   OK(replayjit_decode_spec_recommend(spec, 256, -5, &family, &depth));
   CHECK(family == REPLAYJIT_FAMILY_REPLAY ? depth > 1 : depth == 1);
@@ -168,6 +173,22 @@ static void check_slots(problem_t *problem, replayjit_pool_t *pool,
   CHECK(error);
   replayjit_error_destroy(error);
   image[bytes - 1] ^= 1;
+  const char *nothing_there[] = {image, NULL};
+  const size_t sizes[] = {bytes, 0};
+  const struct {
+    const char *const *images;
+    const size_t *bytes;
+    const char *text;
+  } missing[] = {{NULL, sizes, "images: NULL"},
+                 {nothing_there, NULL, "bytes: NULL"},
+                 {nothing_there, sizes, "images[1]: NULL"}};
+  for (int i = 0; i < 3; ++i) {
+    error = replayjit_pool_import(pool, NULL, &to, -1, missing[i].images,
+                                  missing[i].bytes, 2);
+    CHECK(replayjit_error_code(error) == REPLAYJIT_INVALID_ARGUMENT);
+    CHECK(strstr(replayjit_error_message(error), missing[i].text));
+    replayjit_error_destroy(error);
+  }
   OK(replayjit_pool_import(pool, NULL, &to, -1, images, &bytes, 1));
   problem_check_slot(problem, 0, 0);
   replayjit_image_destroy(image);

@@ -40,9 +40,12 @@ extern "C" {
 
 /*===- Versions -----------------------------------------------------------===*/
 
-/* Major version times 65536 plus minor. A library serves callers of its own
- * major version whose minor is not above its own: minors only add functions,
- * flags, enumerators and fields at the ends of structs. */
+/* Major version times 65536 plus minor, both those of the release. Before 1.0 a
+ * minor may change anything: a library serves callers of its own version alone,
+ * and its file is libreplayjit.so.0.minor. From 1.0 on a library serves callers
+ * of its own major whose minor is not above its own: minors only add functions,
+ * flags, enumerators and fields at the ends of structs, and the file is
+ * libreplayjit.so.major. */
 #define REPLAYJIT_API_VERSION ((0u << 16) | 1u)
 
 /* The REPLAYJIT_API_VERSION that the library was built with. */
@@ -300,8 +303,8 @@ typedef struct replayjit_kernel_t replayjit_kernel_t;
 typedef void (*replayjit_diagnostic_fn)(void *user_data, const char *sentence);
 
 /* In brackets: the default. Where use_environment is 1, what is left at a
- * default marked (env) comes from the environment, which is read once, by
- * replayjit_jit_create. */
+ * default marked (env) comes from that variable of the environment, which is
+ * read once, by replayjit_jit_create. */
 typedef struct replayjit_jit_options_t {
   uint32_t struct_size;
   int32_t use_environment; /* [1] */
@@ -325,6 +328,10 @@ typedef struct replayjit_jit_options_t {
   const char *nvjitlink_path;       /* [NULL (env: REPLAYJIT_NVJITLINK)] */
   replayjit_diagnostic_fn diagnose; /* [NULL] */
   void *diagnose_data;              /* Handed to diagnose. */
+  /* "ptxas", "nvjitlink", or "driver": that of the device's driver; "": whose
+   * path is given, nvJitLink's first, else what is found [NULL (env:
+   * REPLAYJIT_ASSEMBLER), else ""] */
+  const char *assembler;
 } replayjit_jit_options_t;
 
 /* Writes the defaults; pass sizeof(*options). */
@@ -368,8 +375,9 @@ typedef void (*replayjit_progress_fn)(void *user_data, size_t done,
 
 /* Prepares specs[i] for rows[i] requests, i < count, in parallel. kernels[i] is
  * the kernel, or NULL where that failed; errors[i], if `errors` is not NULL, is
- * NULL or why, and the caller destroys it. Returns the first of the failures.
- * `progress` may be NULL. */
+ * NULL or why, and the caller destroys it. Returns the first of the failures;
+ * of a call that is refused as a whole, all are NULL. `progress` may be
+ * NULL. */
 REPLAYJIT_API replayjit_error_t *replayjit_jit_prepare_all(
     replayjit_jit_t *jit, const replayjit_decode_spec_t *const *specs,
     const int32_t *rows, size_t count, replayjit_progress_fn progress,

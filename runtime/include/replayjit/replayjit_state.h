@@ -43,6 +43,19 @@ replayjit_decode_spec_recommend(const replayjit_decode_spec_t *spec,
                                 int32_t rows, float lower_bound,
                                 int32_t *family, int32_t *ring_depth);
 
+/*===- Snapshots: plain arithmetic ----------------------------------------===*/
+
+/* 1 at the steps after which a snapshot is due, every `interval` tokens; 0 at
+ * all others, and where interval <= 0. `seq_len` counts the tokens fed with
+ * this step's, as that of replayjit_step_inputs_t; for its flush_mask. */
+REPLAYJIT_API int32_t replayjit_should_flush(int64_t seq_len, int64_t interval);
+/* For drop_newest where a request of which `fed_len` tokens were fed gives away
+ * a state that holds `committed_len`, usually one less than prompt plus output,
+ * since the token sampled last was never fed. More than the ring has are
+ * reported when they are materialized. */
+REPLAYJIT_API int64_t replayjit_tokens_to_drop(int64_t committed_len,
+                                               int64_t fed_len);
+
 /*===- Pools --------------------------------------------------------------===*/
 
 typedef struct replayjit_pool_t replayjit_pool_t;
@@ -209,11 +222,12 @@ typedef struct replayjit_step_inputs_t {
   uint64_t keys;      /* [live] of index_type; negative: padding */
   int64_t key_stride; /* [1] */
   const replayjit_group_indices_t *groups; /* One for each group, on the host */
-  uint64_t flush_mask;                     /* Not 0: flush now. */
+  uint64_t flush_mask;                     /* Not 0: flush now; should_flush. */
   uint64_t fresh;         /* Not 0: a new request; its cursor counts as 0. */
   uint64_t seq_len;       /* Tokens fed to the row, this step's included. */
   uint64_t no_flush_past; /* A row that would fold more tokens is padding. */
-  uint64_t drop_newest;   /* Materialize: ring rows to leave out. */
+  uint64_t
+      drop_newest; /* Materialize: ring rows to leave out; tokens_to_drop. */
 } replayjit_step_inputs_t;
 /* Writes the defaults; pass sizeof(*inputs). */
 REPLAYJIT_API void replayjit_step_inputs_init(replayjit_step_inputs_t *inputs,

@@ -26,6 +26,15 @@ struct StepInputs : replayjit_step_inputs_t {
   StepInputs() { replayjit_step_inputs_init(this, sizeof(*this)); }
 };
 
+/// Whether a snapshot is due after the step; see replayjit_should_flush.
+inline bool shouldFlush(int64_t seqLen, int64_t interval) {
+  return replayjit_should_flush(seqLen, interval) != 0;
+}
+/// Ring rows to leave out; see replayjit_tokens_to_drop.
+inline int64_t tokensToDrop(int64_t committedLen, int64_t fedLen) {
+  return replayjit_tokens_to_drop(committedLen, fedLen);
+}
+
 class StatePool {
 public:
   StatePool() = default;

@@ -81,7 +81,8 @@ class JitOptions(ctypes.Structure):
         ("always_compile", c_int32), ("compile", c_int32),
         ("workers", c_int32), ("patience_ms", c_int32),
         ("ptxas_path", c_char_p), ("nvjitlink_path", c_char_p),
-        ("diagnose", DiagnosticFn), ("diagnose_data", c_void_p)]
+        ("diagnose", DiagnosticFn), ("diagnose_data", c_void_p),
+        ("assembler", c_char_p)]
 
 
 class DeviceInfo(ctypes.Structure):
