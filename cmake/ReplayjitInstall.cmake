@@ -11,9 +11,14 @@ install(EXPORT replayjitTargets NAMESPACE replayjit:: DESTINATION ${package_dir}
 configure_package_config_file(
   ${PROJECT_SOURCE_DIR}/cmake/replayjitConfig.cmake.in replayjitConfig.cmake
   INSTALL_DESTINATION ${package_dir})
-# Before 1.0 a minor version may change the interface.
+# As REPLAYJIT_API_VERSION promises; the SOVERSION too.
+if(PROJECT_VERSION_MAJOR EQUAL 0)
+  set(compatibility SameMinorVersion)
+else()
+  set(compatibility SameMajorVersion)
+endif()
 write_basic_package_version_file(replayjitConfigVersion.cmake
-  COMPATIBILITY SameMinorVersion)
+  COMPATIBILITY ${compatibility})
 install(FILES
   ${CMAKE_CURRENT_BINARY_DIR}/replayjitConfig.cmake
   ${CMAKE_CURRENT_BINARY_DIR}/replayjitConfigVersion.cmake

@@ -90,6 +90,29 @@ private:
 
 } // namespace detail
 
+/// Whether a library of API version `found` serves a caller of `wanted`; see
+/// REPLAYJIT_API_VERSION.
+constexpr bool serves(uint32_t found, uint32_t wanted) {
+  return found >> 16 == wanted >> 16 &&
+         (found >> 16 == 0 ? found == wanted : found >= wanted);
+}
+
+/// Unsupported if the library does not serve callers of this header. Devices
+/// and Jits are created only where it does.
+inline Status checkVersion() {
+  const uint32_t found = replayjit_api_version();
+  const uint32_t wanted = REPLAYJIT_API_VERSION;
+  if (serves(found, wanted))
+    return {};
+  auto text = [](uint32_t version) {
+    return std::to_string(version >> 16) + "." +
+           std::to_string(version & 0xffff);
+  };
+  return {REPLAYJIT_UNSUPPORTED, "libreplayjit has API version " + text(found) +
+                                     "; this program was built for " +
+                                     text(wanted)};
+}
+
 struct DecodeSpec : replayjit_decode_spec_t {
   DecodeSpec() { replayjit_decode_spec_init(this, sizeof(*this)); }
   static Result<DecodeSpec> fromModel(const char *model, int tensorParallel) {
@@ -158,6 +181,8 @@ class Device {
 public:
   Device() = default;
   static Result<Device> cuda(int ordinal = 0) {
+    if (Status version = checkVersion(); !version)
+      return version;
     replayjit_device_t *device = nullptr;
     Status status =
         Status::take(replayjit_device_create_cuda(ordinal, &device));
@@ -165,11 +190,15 @@ public:
   }
   /// Over the context that is current in the calling thread.
   static Result<Device> cudaCurrent() {
+    if (Status version = checkVersion(); !version)
+      return version;
     replayjit_device_t *device = nullptr;
     Status status = Status::take(replayjit_device_create_cuda_current(&device));
     return status ? Result<Device>(Device(device)) : status;
   }
   static Result<Device> emulation(const char *chip = "sm_90a") {
+    if (Status version = checkVersion(); !version)
+      return version;
     replayjit_device_t *device = nullptr;
     Status status =
         Status::take(replayjit_device_create_emulation(chip, &device));
@@ -274,6 +303,8 @@ public:
   Jit() = default;
   static Result<Jit> create(const Device &device,
                             const JitOptions &options = JitOptions()) {
+    if (Status version = checkVersion(); !version)
+      return version;
     replayjit_jit_t *jit = nullptr;
     Status status =
         Status::take(replayjit_jit_create(device.get(), &options, &jit));

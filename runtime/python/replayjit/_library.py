@@ -34,7 +34,7 @@ def _place():
     if named:
         return named
     beside = Path(__file__).with_name("libreplayjit.so")
-    return str(beside) if beside.exists() else "libreplayjit.so.0"
+    return str(beside) if beside.exists() else "libreplayjit.so.0.1"
 
 
 @functools.lru_cache(maxsize=None)
@@ -49,10 +49,9 @@ def library():
                     "REPLAYJIT_LIBRARY to its path") from None
     opened.replayjit_api_version.restype = ctypes.c_uint32
     found, wanted = opened.replayjit_api_version(), _abi.API_VERSION
-    if found >> 16 != wanted >> 16 or found < wanted:
+    if found != wanted:  # Before 1.0 a minor may change anything.
         raise Error(f"'{place}' has API version {found >> 16}.{found & 0xffff}; "
-                    f"this package needs {wanted >> 16}.{wanted & 0xffff} or a "
-                    "later minor")
+                    f"this package needs {wanted >> 16}.{wanted & 0xffff}")
     return _abi.declare(opened)
 
 
