@@ -1,0 +1,176 @@
+//===- capi_cuda.cpp - The C API on CUDA, over a driver made up -----------===//
+//
+// An engine's way: a context of its own, launches under capture, and the choice
+// of the assembler. libcuda.so.1 is tests/unit/FakeCuda.cpp here.
+//
+//===----------------------------------------------------------------------===//
+
+#include "tests/unit/FakeCuda.h"
+
+#include <replayjit/replayjit.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+
+using namespace replayjit::cuda;
+
+#define CHECK(condition)                                                       \
+  do {                                                                         \
+    if (!(condition)) {                                                        \
+      std::fprintf(stderr, "%s:%d: failed: %s\n", __FILE__, __LINE__,          \
+                   #condition);                                                \
+      std::exit(1);                                                            \
+    }                                                                          \
+  } while (false)
+
+static void ok(replayjit_error_t *error) {
+  if (error)
+    std::fprintf(stderr, "%s\n", replayjit_error_message(error));
+  CHECK(!error);
+}
+
+static void fails(replayjit_error_t *error, int code, const char *text) {
+  const char *message = replayjit_error_message(error);
+  const bool isAsExpected =
+      replayjit_error_code(error) == code && std::strstr(message, text);
+  if (!isAsExpected)
+    std::fprintf(stderr, "'%s' expected, got: %s\n", text, message);
+  CHECK(isAsExpected);
+  replayjit_error_destroy(error);
+}
+
+static replayjit_decode_spec_t smallSpec() {
+  replayjit_decode_spec_t spec;
+  replayjit_decode_spec_init(&spec, sizeof spec);
+  spec.family = REPLAYJIT_FAMILY_PACKED;
+  spec.num_key_heads = spec.num_value_heads = 1;
+  spec.head_dim_k = spec.head_dim_v = 32;
+  spec.ring_depth = 1;
+  return spec;
+}
+
+/// Legal arguments that point nowhere.
+static replayjit_decode_args_t makeArgs() {
+  replayjit_decode_args_t args;
+  replayjit_decode_args_init(&args, sizeof args);
+  args.batch = 3;
+  args.slots = 5;
+  args.state_indices = args.state = args.q = args.a = args.b = args.a_log =
+      args.dt_bias = args.out = 0x10000;
+  args.q_stride = 96;
+  args.a_stride = args.b_stride = 1;
+  args.out_stride = 32;
+  args.state_pitch = 32 * 32;
+  return args;
+}
+
+/// The options of a Jit without a cache.
+static replayjit_jit_options_t uncached(bool usesEnvironment) {
+  replayjit_jit_options_t options;
+  replayjit_jit_options_init(&options, sizeof options);
+  options.use_environment = usesEnvironment;
+  options.cache_roots = "";
+  return options;
+}
+
+/// Preparing with these options says that this path is no assembler.
+static void checkMissing(replayjit_device_t *device,
+                         const replayjit_jit_options_t &options,
+                         const char *path) {
+  const replayjit_decode_spec_t spec = smallSpec();
+  replayjit_jit_t *jit = nullptr;
+  replayjit_kernel_t *kernel = nullptr;
+  ok(replayjit_jit_create(device, &options, &jit));
+  fails(replayjit_jit_prepare(jit, &spec, 1, &kernel), REPLAYJIT_NOT_FOUND,
+        path);
+  CHECK(!kernel);
+  replayjit_jit_release(jit);
+}
+
+/// Each option goes before its own variable and no other.
+static void checkAssemblers(replayjit_device_t *device) {
+  setenv("REPLAYJIT_PTXAS", "/env/ptxas", 1);
+  setenv("REPLAYJIT_NVJITLINK", "/env/nvjitlink", 1);
+  unsetenv("REPLAYJIT_ASSEMBLER");
+  replayjit_jit_options_t options = uncached(true);
+  options.ptxas_path = "/option/ptxas";
+  checkMissing(device, options, "/env/nvjitlink");
+  options.assembler = "ptxas";
+  checkMissing(device, options, "/option/ptxas");
+
+  options = uncached(true);
+  options.nvjitlink_path = "/option/nvjitlink";
+  checkMissing(device, options, "/option/nvjitlink");
+  options.assembler = "ptxas";
+  checkMissing(device, options, "/env/ptxas");
+
+  setenv("REPLAYJIT_ASSEMBLER", "ptxas", 1);
+  options.assembler = nullptr;
+  checkMissing(device, options, "/env/ptxas");
+  options.assembler = "nvjitlink";
+  checkMissing(device, options, "/option/nvjitlink");
+  setenv("REPLAYJIT_ASSEMBLER", "nonsense", 1); // Does not count.
+  checkMissing(device, options, "/option/nvjitlink");
+}
+
+int main() {
+  void *driver = dlopen("libcuda.so.1", RTLD_NOW);
+  CHECK(driver);
+  auto access = reinterpret_cast<FakeCudaAccess>(dlsym(driver, "fakeCuda"));
+  CHECK(access); // Else a real driver was found before ours.
+  FakeCuda &fake = *access();
+  const replayjit_decode_args_t args = makeArgs();
+  const size_t header = offsetof(replayjit_decode_args_t, state_indices);
+  const std::string params(reinterpret_cast<const char *>(&args) + header,
+                           sizeof args - header);
+  fake.params = {{0, params.size()}};
+
+  // The engine's context: no other is made or retained.
+  replayjit_device_t *device = nullptr;
+  fails(replayjit_device_create_cuda_current(&device),
+        REPLAYJIT_INVALID_ARGUMENT, "context");
+  auto push = reinterpret_cast<CUresult (*)(CUcontext)>(
+      dlsym(driver, "cuCtxPushCurrent_v2"));
+  CHECK(push(fake.addContext(0)) == 0);
+  ok(replayjit_device_create_cuda_current(&device));
+  CHECK(!fake.primary(0));
+  checkAssemblers(device);
+
+  replayjit_jit_options_t options = uncached(false);
+  options.assembler = "driver";
+  const replayjit_decode_spec_t spec = smallSpec();
+  replayjit_jit_t *jit = nullptr;
+  replayjit_kernel_t *kernel = nullptr, *again = nullptr;
+  ok(replayjit_jit_create(device, &options, &jit));
+  ok(replayjit_jit_prepare(jit, &spec, 1, &kernel));
+  CHECK(fake.linkedPtx.find(".target sm_90") != std::string::npos);
+  replayjit_kernel_info_t info = {};
+  info.struct_size = sizeof info;
+  ok(replayjit_kernel_info(kernel, &info));
+  CHECK(std::strstr(info.assembler, "driver"));
+
+  // Under capture: what is there is launched, what is not is refused, and the
+  // capture survives both.
+  int place = 0;
+  const CUstream stream = reinterpret_cast<CUstream>(&place);
+  fake.capturing = {stream};
+  ok(replayjit_jit_prepare_on(jit, stream, &spec, 1, &again));
+  ok(replayjit_kernel_launch(again, stream, &args, 0));
+  CHECK(fake.lastLaunch.hStream == stream && fake.lastParams == params);
+  CHECK(fake.lastLaunch.gridDimX == 3 * info.blocks_per_row);
+  replayjit_decode_spec_t other = spec;
+  other.has_dst_indices = 1;
+  replayjit_kernel_t *none = nullptr;
+  fails(replayjit_jit_prepare_on(jit, stream, &other, 1, &none),
+        REPLAYJIT_INVALID_ARGUMENT, "captur");
+  CHECK(!none && !fake.isCaptureSpoiled);
+  fake.capturing.clear();
+
+  replayjit_kernel_release(again);
+  replayjit_kernel_release(kernel);
+  replayjit_jit_release(jit);
+  replayjit_device_release(device);
+  CHECK(fake.liveObjects == 0);
+}
