@@ -58,8 +58,8 @@ static void useBf16(Model::Group &group) {
   DecodeSpec &spec = group.spec;
   spec.actType = spec.gateType = spec.outType = DataType::BF16;
   spec.stateType = DataType::BF16;
-  group.stateBound = 5e-3;
-  group.outBound = 1.5e-2;
+  group.stateBound = 1e-2;
+  group.outBound = 2e-2;
 }
 
 std::vector<Model> models(bool isSmall) {

@@ -15,11 +15,12 @@ using namespace replayjit::engine;
 
 static const char usage[] =
     R"(Usage: engine [--device=cpu|gpu] [--requests N] [--seed S] [--cache DIR]
+              [--heads=small|real]
        engine --fill-cache DIR [--target sm_90a]
 
 Serves N requests on two engines, of one rank and of two, for each model, and
 compares all outputs with the recurrence in fp64. The emulation has small heads,
-a GPU real ones. --cache has the kernels for the GPU; --fill-cache makes them on
+a GPU real ones, unless --heads says otherwise. --cache has the kernels for the GPU; --fill-cache makes them on
 a machine without one.
 )";
 
@@ -32,7 +33,7 @@ void engine::stop(const std::string &why) {
 namespace {
 
 struct Options {
-  std::string device = "cpu", cache, fill, target = "sm_90a";
+  std::string device = "cpu", cache, fill, target = "sm_90a", heads;
   int requests = 0;
   uint64_t seed = 1;
 };
@@ -69,6 +70,8 @@ static Options parse(int argc, char **argv) {
       options.fill = value;
     else if (name == "--target")
       options.target = value;
+    else if (name == "--heads")
+      options.heads = value;
     else if (name == "--requests")
       options.requests = int(numberOf(name, value));
     else if (name == "--seed")
@@ -78,6 +81,11 @@ static Options parse(int argc, char **argv) {
   }
   expect(options.device == "cpu" || options.device == "gpu",
          "--device '" + options.device + "' is unknown; cpu or gpu is allowed");
+  if (options.heads.empty())
+    options.heads = options.device == "cpu" ? "small" : "real";
+  expect(options.heads == "small" || options.heads == "real",
+         "--heads '" + options.heads +
+             "' is unknown; small or real is allowed");
   return options;
 }
 
@@ -95,7 +103,7 @@ static std::unique_ptr<Jit> makeJit(Device &device, const std::string &root) {
 static Sizes sizesFor(bool isSmall) {
   if (isSmall)
     return {48, 8, 8, {2, 4, 8}};
-  return {300, 64, 64, {4, 16, 32, 64}};
+  return {200, 64, 64, {4, 16, 32, 64}};
 }
 
 /// Setting up the engines asks for all the kernels that they launch.
@@ -116,11 +124,12 @@ int main(int argc, char **argv) {
     fillCache(options);
     return 0;
   }
-  const bool isSmall = options.device == "cpu";
-  if (!isSmall)
+  const bool isEmulation = options.device == "cpu";
+  const bool isSmall = options.heads == "small";
+  if (!isEmulation)
     makeContextCurrent();
-  std::unique_ptr<Device> device =
-      isSmall ? createEmulationDevice(Target()) : orStop(createCudaDevice(0));
+  std::unique_ptr<Device> device = isEmulation ? createEmulationDevice(Target())
+                                               : orStop(createCudaDevice(0));
   std::unique_ptr<Jit> jit = makeJit(*device, options.cache);
   WorkloadOptions workload;
   workload.seed = options.seed;
