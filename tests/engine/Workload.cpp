@@ -50,12 +50,14 @@ std::unique_ptr<Request> Workload::newRequest() {
 }
 
 void Workload::arrive(Engine &engine) {
-  if (numRequests < options.requests && waiting.size() < 4)
+  while (numRequests < options.requests &&
+         waiting.size() < size_t(options.burst))
     waiting.push_back(newRequest());
   if (!retracted.empty() && random.chance(60) &&
       engine.restore(retracted.front()))
     retracted.pop_front();
-  while (!waiting.empty() && random.chance(60) && engine.admit(waiting.front()))
+  while (!waiting.empty() && random.below(options.burst) > 0 &&
+         engine.admit(waiting.front()))
     waiting.pop_front();
 }
 

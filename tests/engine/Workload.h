@@ -11,6 +11,7 @@ struct WorkloadOptions {
   uint64_t seed = 1;
   /// The most rows whose states are compared after each step.
   int statesToCheck = 64;
+  int burst = 4;    ///< Requests that wait at most before others come.
   int longest = 24; ///< Tokens of a prompt.
   int outputs = 16; ///< The most that a request asks for.
 };

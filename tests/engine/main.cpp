@@ -138,6 +138,7 @@ int main(int argc, char **argv) {
     workload.requests = options.requests;
   if (!isSmall) {
     workload.statesToCheck = 2; // of megabytes each
+    workload.burst = 24;
     workload.longest = 40;
     workload.outputs = 48;
   }
