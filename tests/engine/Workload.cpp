@@ -69,7 +69,7 @@ void Workload::disturb(Engine &engine) {
   if (random.chance(8))
     if (std::unique_ptr<Request> request = engine.retract())
       retracted.push_back(std::move(request));
-  if (random.below(100) == 0)
+  if (++numRounds % 75 == 0) // in turn, the number being odd
     for (std::unique_ptr<Request> &request : engine.reset())
       waiting.push_back(std::move(request));
 }

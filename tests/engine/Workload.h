@@ -39,7 +39,7 @@ private:
   std::vector<std::unique_ptr<Engine>> engines;
   std::vector<Tokens> families;
   std::list<std::unique_ptr<Request>> waiting, retracted;
-  int numRequests = 0, numForks = 0;
+  int numRequests = 0, numForks = 0, numRounds = 0;
 };
 
 } // namespace replayjit::engine
