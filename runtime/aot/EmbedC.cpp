@@ -74,7 +74,8 @@ struct CUstream_st;
 int {name}_load(void);
 
 /* Launches gridX * gridY * gridZ blocks of {threads} threads on `stream`, a
- * CUstream of the current context. Pointers are device addresses.{bytesNote}
+ * CUstream of the current context. Pointers are device addresses. Where there is
+ * no block, it succeeds and calls nothing.{bytesNote}
  */
 int {name}(struct CUstream_st *stream, uint32_t gridX, uint32_t gridY,
     uint32_t gridZ{declared});
@@ -111,9 +112,10 @@ enum {{
   no_context = 201,
   no_symbol = 302,
   no_driver = 303,
-  max_dynamic_shared = 8, /* a CUfunction_attribute */
-  shared_bytes = {shared},
-  free_shared_bytes = 48 * 1024 /* that need no permission */
+  static_shared = 1, /* two of CUfunction_attribute */
+  max_dynamic_shared = 8,
+  shared_bytes = {shared}, /* dynamic */
+  free_shared_bytes = 48 * 1024 /* of both that need no permission */
 }};
 
 static _Alignas(16) const unsigned char cubin[] = {{
@@ -125,6 +127,7 @@ static struct {{
   int (*module_load)(void **, const void *, unsigned, int *, void **);
   int (*module_unload)(void *);
   int (*module_get_function)(void **, void *, const char *);
+  int (*func_get_attribute)(int *, int, void *);
   int (*func_set_attribute)(void *, int, int);
   int (*launch_kernel)(void *, unsigned, unsigned, unsigned, unsigned, unsigned,
                        unsigned, unsigned, struct CUstream_st *, void **,
@@ -143,6 +146,7 @@ static void open_driver(void) {{
       {{"cuModuleLoadDataEx", &driver.module_load}},
       {{"cuModuleUnload", &driver.module_unload}},
       {{"cuModuleGetFunction", &driver.module_get_function}},
+      {{"cuFuncGetAttribute", &driver.func_get_attribute}},
       {{"cuFuncSetAttribute", &driver.func_set_attribute}},
       {{"cuLaunchKernel", &driver.launch_kernel}},
   }};
@@ -195,14 +199,16 @@ static struct loaded *find(unsigned long long id) {{
 static int load(unsigned long long id) {{
   void *module = NULL, *function = NULL;
   struct loaded *entry = find(id);
-  int result;
+  int result, static_bytes = 0;
   if (entry && atomic_load(&entry->function))
     return 0; /* by another thread */
   result = driver.module_load(&module, cubin, 0, NULL, NULL);
   if (result)
     return result;
   result = driver.module_get_function(&function, module, "{symbol}");
-  if (!result && shared_bytes > free_shared_bytes)
+  if (!result)
+    result = driver.func_get_attribute(&static_bytes, static_shared, function);
+  if (!result && static_bytes + shared_bytes > free_shared_bytes)
     result = driver.func_set_attribute(function, max_dynamic_shared,
                                        shared_bytes);
   if (!result && !entry) {{
@@ -256,7 +262,10 @@ int {name}(struct CUstream_st *stream, uint32_t gridX, uint32_t gridY,
 {locals}  unsigned long long id;
   void *function = NULL;
   struct loaded *entry;
-  int result = current_id(&id);
+  int result;
+  if (!gridX || !gridY || !gridZ)
+    return 0;
+  result = current_id(&id);
   if (result)
     return result;
   entry = find(id);

@@ -42,8 +42,10 @@ CompiledKernel sampleKernel() {
 /// The generated C, compiled into a library that opens `driver`.
 class CLibrary {
 public:
-  CLibrary(const std::string &driver) {
-    auto source = embedAsC(sampleKernel(), "sample");
+  CLibrary(const std::string &driver, uint32_t sharedBytes = 60000) {
+    CompiledKernel kernel = sampleKernel();
+    kernel.launch.sharedBytes = sharedBytes;
+    auto source = embedAsC(kernel, "sample");
     REQUIRE(source);
     test::spit(folder / "sample.h", source->header);
     test::spit(folder / "sample.c", source->source);
@@ -63,12 +65,12 @@ public:
     REQUIRE(symbol);
     return symbol;
   }
-  int launch(uint32_t gridX = 6) {
+  int launch(uint32_t gridX = 6, uint32_t gridY = 3, uint32_t gridZ = 2) {
     using Launch = int(void *, uint32_t, uint32_t, uint32_t, uint64_t,
                        const void *, float, int64_t, int32_t);
-    return find<Launch>("sample")(reinterpret_cast<void *>(0x55), gridX, 3, 2,
-                                  0x1122334455667788, "twelve bytes", 0.5f, -7,
-                                  42);
+    return find<Launch>("sample")(reinterpret_cast<void *>(0x55), gridX, gridY,
+                                  gridZ, 0x1122334455667788, "twelve bytes",
+                                  0.5f, -7, 42);
   }
   int load() { return find<int()>("sample_load")(); }
   int unload() { return find<int()>("sample_unload")(); }
@@ -150,6 +152,39 @@ TEST_CASE("embedded C launches what it was given", "[aot]") {
                     sizeof expected) == 0);
 }
 
+TEST_CASE("embedded C does nothing for an empty grid", "[aot]") {
+  FakeDriver driver;
+  CLibrary library(REPLAYJIT_FAKE_CUDA);
+  CHECK(library.launch(0, 3, 2) == 0);
+  CHECK(library.launch(6, 0, 2) == 0);
+  CHECK(library.launch(6, 3, 0) == 0);
+  CHECK(driver.fake->calls.empty());
+  REQUIRE(library.launch() == 0);
+  const ptrdiff_t launches = driver.count("cuLaunchKernel");
+  REQUIRE(launches == 1);
+  CHECK(library.launch(0) == 0);
+  CHECK(driver.count("cuLaunchKernel") == launches);
+}
+
+TEST_CASE("embedded C asks for shared memory beyond 48 KiB", "[aot]") {
+  struct {
+    int fixed;
+    uint32_t dynamic;
+    bool asks;
+  } cases[] = {{0, 49152, false},   {1, 49152, true},  {1024, 48128, false},
+               {1024, 48129, true}, {49152, 0, false}, {0, 49153, true}};
+  for (const auto &c : cases) {
+    INFO(c.fixed << " static, " << c.dynamic << " dynamic");
+    FakeDriver driver;
+    driver.fake->staticSharedBytes = c.fixed;
+    CLibrary library(REPLAYJIT_FAKE_CUDA, c.dynamic);
+    REQUIRE(library.launch() == 0);
+    CHECK(driver.count("cuFuncSetAttribute") == c.asks);
+    if (c.asks)
+      CHECK(driver.fake->functionAttributes[8] == int(c.dynamic));
+  }
+}
+
 TEST_CASE("embedded C loads once per context, ids being what counts", "[aot]") {
   FakeDriver driver;
   CLibrary library(REPLAYJIT_FAKE_CUDA);
@@ -193,8 +228,8 @@ TEST_CASE("embedded C returns the driver's errors", "[aot]") {
   driver.die();
   CHECK(library.launch() == 201);
   driver.enter(0x10, 1);
-  for (const char *call :
-       {"cuModuleLoadDataEx", "cuModuleGetFunction", "cuFuncSetAttribute"}) {
+  for (const char *call : {"cuModuleLoadDataEx", "cuModuleGetFunction",
+                           "cuFuncGetAttribute", "cuFuncSetAttribute"}) {
     INFO(call);
     driver.fake->failures = {{call, 2}};
     CHECK(library.launch() == 2);
