@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <tuple>
 
 namespace replayjit {
 
@@ -37,7 +38,8 @@ struct GroupHeader {
   int32_t keyHeads, firstKeyHead;
 };
 
-/// An image whose checksum is right.
+/// An image whose checksum is right, which says nothing of what it holds: the
+/// digest is no secret. See checkImage.
 struct Image {
   ImageHeader header;
   std::vector<GroupHeader> groups;
@@ -177,14 +179,17 @@ template <typename T> static void append(std::string &bytes, const T &value) {
 Result<std::string> exportSlot(StatePool &pool, void *stream,
                                std::span<const GroupSlot> slots, int32_t key,
                                ImageForm form) {
+  Device &device = pool.device();
+  if (Status status = device.checkNoCapture(stream, "export a slot"); !status)
+    return status;
   if (Status status = checkPlace(pool, slots, key, form); !status)
     return status;
-  Device &device = pool.device();
   ImageHeader header = {};
   std::memcpy(header.magic, magic, sizeof magic);
   header.form = uint32_t(form);
   header.numGroups = uint32_t(slots.size());
   const CursorTable &cursors = pool.cursors();
+  const uint64_t bases = pool.spec().isCircular ? cursors.ringBase : 0;
   if (key >= 0) {
     auto read = [&](int32_t &value, uint64_t table) {
       if (table == 0)
@@ -193,7 +198,7 @@ Result<std::string> exportSlot(StatePool &pool, void *stream,
                                      sizeof value);
     };
     for (const Status &status : {read(header.writePos, cursors.writePos),
-                                 read(header.ringBase, cursors.ringBase)})
+                                 read(header.ringBase, bases)})
       if (!status)
         return status;
     if (Status status = device.synchronizeOn(stream); !status)
@@ -234,7 +239,7 @@ Result<std::string> exportSlot(StatePool &pool, void *stream,
 // Import
 //===----------------------------------------------------------------------===//
 
-static Status damaged(size_t number, const char *why) {
+static Status damaged(size_t number, std::string_view why) {
   return Status::invalid(fmt::format("images[{}]: {}", number, why));
 }
 
@@ -259,9 +264,48 @@ static Result<Image> readImage(std::string_view bytes, size_t number) {
   return image;
 }
 
-static Status checkShape(const StatePool &pool, const Image &image,
+/// The bytes of a head of a region.
+static int64_t headBytes(const TransferRegion &region) {
+  return region.slotBytes / region.heads;
+}
+
+/// The heads that an image has of a region for each of its key heads.
+static int32_t headsPerKey(const StatePool &pool,
+                           const TransferRegion &region) {
+  return region.heads / pool.groups()[region.group].spec.numKeyHeads;
+}
+
+static int64_t regionBytes(const StatePool &pool, const Image &image,
+                           const TransferRegion &region) {
+  return headsPerKey(pool, region) * headBytes(region) *
+         image.groups[region.group].keyHeads;
+}
+
+/// That a cursor of the image's is one that kernels may be given.
+static Status checkCursor(const DecodeSpec &spec, const ImageHeader &header,
+                          size_t number) {
+  const bool hasRing = ImageForm(header.form) == ImageForm::WithRing;
+  for (auto [field, value, most] :
+       {std::tuple("writePos", header.writePos,
+                   hasRing ? spec.ringDepth - 1 : 0),
+        {"ringBase", header.ringBase,
+         hasRing && spec.isCircular ? spec.ringDepth - 1 : 0}})
+    if (value < 0 || value > most)
+      return damaged(number,
+                     fmt::format("{}: {} is not allowed; it must be 0 to {}",
+                                 field, value, most));
+  return Status::ok();
+}
+
+/// That the image is one of this pool's, whoever wrote it: all that is read of
+/// it later is right.
+static Status checkImage(const StatePool &pool, const Image &image,
                          const Image &first, size_t number) {
-  const ImageForm form = ImageForm(first.header.form);
+  if (image.header.form > uint32_t(ImageForm::WithRing))
+    return damaged(number,
+                   fmt::format("form: {} is not allowed; it must be 0 or 1",
+                               image.header.form));
+  const ImageForm form = ImageForm(image.header.form);
   if (image.header.form != first.header.form ||
       image.header.writePos != first.header.writePos ||
       image.header.ringBase != first.header.ringBase)
@@ -273,6 +317,26 @@ static Status checkShape(const StatePool &pool, const Image &image,
     if (image.groups[g].shape != headerOf(pool.groups()[g], form).shape)
       return damaged(number, "layers, head sizes, head counts, types or rings "
                              "are not those of the pool");
+  if (Status status = checkCursor(pool.spec(), image.header, number); !status)
+    return status;
+  for (size_t g = 0; g < image.groups.size(); ++g) {
+    const GroupHeader &group = image.groups[g];
+    const int32_t total = totalKeyHeads(pool.groups()[g]);
+    if (group.keyHeads < 1 || group.keyHeads > total ||
+        group.firstKeyHead < 0 || group.firstKeyHead > total - group.keyHeads)
+      return damaged(
+          number,
+          fmt::format("keyHeads: {} from {} are not allowed in group "
+                      "{}; they must be 1 to {} of the model's {}",
+                      group.keyHeads, group.firstKeyHead, g, total, total));
+  }
+  int64_t bytes = 0;
+  for (const TransferRegion &region : regionsOf(pool, form))
+    bytes += regionBytes(pool, image, region);
+  if (bytes != int64_t(image.data.size()))
+    return damaged(number,
+                   fmt::format("it has {} bytes of tensors; its header says {}",
+                               image.data.size(), bytes));
   return Status::ok();
 }
 
@@ -281,26 +345,17 @@ static const char *findHead(const StatePool &pool,
                             std::span<const Image> images,
                             const std::vector<TransferRegion> &regions,
                             size_t wanted, int32_t head) {
-  const int64_t headBytes = regions[wanted].slotBytes / regions[wanted].heads;
+  const TransferRegion &region = regions[wanted];
+  const int32_t ratio = headsPerKey(pool, region);
   for (const Image &image : images) {
-    int64_t at = 0;
-    for (size_t r = 0; r <= wanted; ++r) {
-      // As the region, but with the heads that the image has.
-      const TransferRegion &region = regions[r];
-      const GroupHeader &group = image.groups[region.group];
-      const int32_t ratio =
-          region.heads / pool.groups()[region.group].spec.numKeyHeads;
-      const int64_t bytes = region.slotBytes / region.heads;
-      const int64_t heads = int64_t(ratio) * group.keyHeads;
-      if (r < wanted) {
-        at += heads * bytes;
-        continue;
-      }
-      const int64_t index = head - int64_t(ratio) * group.firstKeyHead;
-      if (index >= 0 && index < heads &&
-          at + (index + 1) * headBytes <= int64_t(image.data.size()))
-        return image.data.data() + at + index * headBytes;
-    }
+    const GroupHeader &group = image.groups[region.group];
+    const int32_t index = head - ratio * group.firstKeyHead;
+    if (index < 0 || index >= ratio * group.keyHeads)
+      continue;
+    int64_t at = index * headBytes(region);
+    for (size_t r = 0; r < wanted; ++r)
+      at += regionBytes(pool, image, regions[r]);
+    return image.data.data() + at;
   }
   return nullptr;
 }
@@ -308,6 +363,9 @@ static const char *findHead(const StatePool &pool,
 Status importSlot(StatePool &pool, void *stream,
                   std::span<const GroupSlot> slots, int32_t key,
                   std::span<const std::string_view> images) {
+  Device &device = pool.device();
+  if (Status status = device.checkNoCapture(stream, "import a slot"); !status)
+    return status;
   if (images.empty())
     return Status::invalid("images: none is not allowed; there must be one");
   std::vector<Image> parts;
@@ -316,7 +374,7 @@ Status importSlot(StatePool &pool, void *stream,
     if (!image)
       return image.status();
     parts.push_back(std::move(*image));
-    if (Status status = checkShape(pool, parts[i], parts[0], i); !status)
+    if (Status status = checkImage(pool, parts[i], parts[0], i); !status)
       return status;
   }
   const ImageForm form = ImageForm(parts[0].header.form);
@@ -331,7 +389,6 @@ Status importSlot(StatePool &pool, void *stream,
   std::vector<std::string> tensors;
   for (size_t r = 0; r < regions.size(); ++r) {
     const TransferRegion &region = regions[r];
-    const size_t headBytes = region.slotBytes / region.heads;
     std::string &tensor = tensors.emplace_back();
     for (int32_t h = 0; h < region.heads; ++h) {
       const char *head =
@@ -340,10 +397,9 @@ Status importSlot(StatePool &pool, void *stream,
         return Status::invalid(
             fmt::format("images: head {} of {} of group {} is in none of them",
                         region.firstHead + h, region.totalHeads, region.group));
-      tensor.append(head, headBytes);
+      tensor.append(head, headBytes(region));
     }
   }
-  Device &device = pool.device();
   for (size_t r = 0; r < regions.size(); ++r)
     if (Status status =
             device.copyToDeviceOn(stream, addressIn(regions[r], slots),

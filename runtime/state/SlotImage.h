@@ -32,7 +32,8 @@ enum class ImageForm : uint32_t {
 /// The bytes of a request: header, states in the order of groups and layers,
 /// checksum. One GroupSlot for each group of the pool. `key` is that of the
 /// request's cursor; -1, for a cached prefix, counts as cursor 0. Waits for
-/// `stream`. Folded and a cursor other than 0 is InvalidArgument: fold it first
+/// `stream`, which may not be under capture (InvalidArgument). Folded and a
+/// cursor other than 0 is InvalidArgument: fold it first
 /// (StepPlan::prepareExtend), or materialize it into a spare slot.
 Result<std::string> exportSlot(StatePool &pool, void *stream,
                                std::span<const GroupSlot> slots, int32_t key,
@@ -42,8 +43,9 @@ Result<std::string> exportSlot(StatePool &pool, void *stream,
 /// images must be folded, and no cursor is set). `images` are those of the
 /// ranks that have this rank's heads, of one form, cursor and request, in any
 /// order. Nothing is written unless all is right: a damaged image, another
-/// shape, type or ring, or a head that no image has is InvalidArgument. Waits
-/// for `stream`.
+/// shape, type or ring, a cursor that is not within it, or a head that no image
+/// has is InvalidArgument, whoever wrote the image. Waits for `stream`, which
+/// may not be under capture (InvalidArgument).
 Status importSlot(StatePool &pool, void *stream,
                   std::span<const GroupSlot> slots, int32_t key,
                   std::span<const std::string_view> images);

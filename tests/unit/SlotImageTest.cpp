@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/state/SlotImage.h"
+#include "runtime/cache/Digest.h"
 #include "tests/unit/StateModel.h"
 
 using namespace replayjit;
@@ -76,6 +77,26 @@ struct Rank {
                 std::vector<std::string_view> images) const {
     return importSlot(*pool, nullptr, {&at, 1}, key, images);
   }
+};
+
+/// The image with other bytes from `at` on, and the checksum that is right for
+/// them.
+template <typename T>
+std::string forged(const std::string &image, size_t at, T value) {
+  std::string content = image.substr(0, image.size() - digestDigits);
+  std::memcpy(&content[at], &value, sizeof value);
+  return content + digestOf(content);
+}
+
+/// Where an image's fields are.
+enum Place : size_t {
+  Form = 8,
+  NumGroups = 12,
+  WritePos = 16,
+  RingBase = 20,
+  KeyHeads = 68,
+  FirstKeyHead = 72,
+  Data = 76,
 };
 
 } // namespace
@@ -155,6 +176,100 @@ TEST_CASE("images that do not fit are refused", "[state]") {
              Catch::Contains("key: -1 is not allowed for images with a ring"));
   REQUIRE(whole.import(there, 0, {image}).message == "");
   CHECK(whole.holds(there, true));
+}
+
+TEST_CASE("an image whose checksum is right may lie all the same",
+          "[state][error]") {
+  const Rank whole(2, 0);
+  const GroupSlot from = {1, 1}, there = {2, 2};
+  whole.fill(from);
+  whole.cursor(1) = 2;
+  const std::string image = whole.exported(from, 1, ImageForm::WithRing);
+  const std::string folded = whole.exported(from, -1, ImageForm::Folded);
+  auto refuses = [&](const std::string &bytes, const std::string &why,
+                     GroupSlot slot) {
+    CHECK(whole.import(slot, 0, {bytes}).message == "images[0]: " + why);
+    CHECK_FALSE(whole.holds(there, false));
+    CHECK(whole.cursor(0) == 0);
+  };
+  // Of an unknown form the ring's index was not looked at and yet used.
+  for (uint32_t form : {2u, 7u, ~0u})
+    refuses(forged(image, Form, form),
+            "form: " + std::to_string(form) +
+                " is not allowed; it must be 0 or 1",
+            {2, 1 << 20});
+  refuses(forged(image, Form, 0u),
+          "layers, head sizes, head counts, types or rings are not those of "
+          "the pool",
+          there);
+  for (int32_t cursor : {-1, L, 1 << 30})
+    refuses(forged(image, WritePos, cursor),
+            "writePos: " + std::to_string(cursor) +
+                " is not allowed; it must be 0 to 3",
+            there);
+  refuses(forged(folded, WritePos, 1),
+          "writePos: 1 is not allowed; it must be 0 to 0", there);
+  refuses(forged(image, RingBase, 1), // the rings are not circular
+          "ringBase: 1 is not allowed; it must be 0 to 0", there);
+  refuses(forged(image, NumGroups, 0),
+          "it has another number of groups than the pool", there);
+  refuses(forged(image, NumGroups, -1), "it is damaged: its header is cut off",
+          there);
+  for (auto [heads, first] : {std::pair(0, 0),
+                              {-1, 0},
+                              {3, 0},
+                              {INT32_MAX, 0},
+                              {2, 1},
+                              {1, 2},
+                              {2, -1},
+                              {1, INT32_MIN}})
+    refuses(forged(forged(image, KeyHeads, heads), FirstKeyHead, first),
+            "keyHeads: " + std::to_string(heads) + " from " +
+                std::to_string(first) +
+                " are not allowed in group 0; they must be 1 to 2 of the "
+                "model's 2",
+            there);
+
+  // Heads that are allowed, and tensors that are of others.
+  const size_t bytes = image.size() - digestDigits - Data;
+  refuses(forged(image, KeyHeads, 1),
+          "it has " + std::to_string(bytes) +
+              " bytes of tensors; its header says " + std::to_string(bytes / 2),
+          there);
+  std::string content = image.substr(0, image.size() - digestDigits);
+  for (std::string other :
+       {content + '0', content.substr(0, content.size() - 1),
+        content.substr(0, Data)})
+    refuses(other + digestOf(other),
+            "it has " + std::to_string(other.size() - Data) +
+                " bytes of tensors; its header says " + std::to_string(bytes),
+            there);
+  REQUIRE(whole.import(there, 0, {forged(image, WritePos, L - 1)}).message ==
+          "");
+  CHECK(whole.holds(there, true));
+  CHECK(whole.cursor(0) == L - 1);
+}
+
+TEST_CASE("the base of an image is within a circular ring", "[state][error]") {
+  StateModel model(/*ringDepth=*/L, /*isCircular=*/true);
+  const GroupSlot slot = {1, 1};
+  auto image =
+      exportSlot(*model.pool, nullptr, {&slot, 1}, 1, ImageForm::WithRing);
+  REQUIRE(image.status().message == "");
+  auto import = [&](int32_t base) {
+    const std::string bytes = forged(*image, RingBase, base);
+    const std::string_view images[] = {bytes};
+    return importSlot(*model.pool, nullptr, {&slot, 1}, 0, images).message;
+  };
+  const auto *bases =
+      reinterpret_cast<const int32_t *>(model.pool->cursors().ringBase);
+  CHECK(import(-1) ==
+        "images[0]: ringBase: -1 is not allowed; it must be 0 to 3");
+  CHECK(import(L) == "images[0]: ringBase: 4 is not allowed; it must be 0 to "
+                     "3");
+  CHECK(bases[0] == 0);
+  CHECK(import(L - 1) == "");
+  CHECK(bases[0] == L - 1);
 }
 
 TEST_CASE("the list for transfers covers each tensor once", "[state]") {
