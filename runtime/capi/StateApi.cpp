@@ -57,7 +57,10 @@ replayjit_pool_bytes(const replayjit_decode_spec_t *const *specs,
     return toError(all.status());
   if (Status status = need(bytes, "bytes"); !status)
     return toError(status);
-  *bytes = poolBytes(*all, states, rings, num_keys);
+  Result<int64_t> whole = poolBytes(*all, states, rings, num_keys);
+  if (!whole)
+    return toError(whole.status());
+  *bytes = *whole;
   return nullptr;
 }
 
@@ -88,9 +91,11 @@ replayjit_decode_spec_recommend(const replayjit_decode_spec_t *spec,
        {std::pair(family, "family"), {ring_depth, "ring_depth"}})
     if (Status status = need(pointer, name); !status)
       return toError(status);
-  const Recommendation best = recommend(*asked, rows, lower_bound);
-  *family = int32_t(best.family);
-  *ring_depth = best.ringDepth;
+  Result<Recommendation> best = recommend(*asked, rows, lower_bound);
+  if (!best)
+    return toError(best.status());
+  *family = int32_t(best->family);
+  *ring_depth = best->ringDepth;
   return nullptr;
 }
 

@@ -34,31 +34,64 @@ int64_t ringBytes(const DecodeSpec &spec) {
          pitches.gRing * byteSize(DataType::F32);
 }
 
-int64_t poolBytes(std::span<const LayerCount> layers, int64_t states,
-                  int64_t rings, int64_t numKeys) {
+static Status checkCount(std::string_view name, int64_t count, int64_t least) {
+  if (count >= least)
+    return Status::ok();
+  return Status::invalid(fmt::format(
+      "{}: {} is not allowed; it must be {} or more", name, count, least));
+}
+
+Result<int64_t> poolBytes(std::span<const LayerCount> layers, int64_t states,
+                          int64_t rings, int64_t numKeys) {
+  for (const Status &status :
+       {checkCount("states", states, 0), checkCount("rings", rings, 0),
+        checkCount("numKeys", numKeys, 0)})
+    if (!status)
+      return status;
   int64_t bytes = 0;
-  bool isCircular = false;
-  for (const LayerCount &entry : layers) {
-    bytes += entry.layers *
-             (states * stateBytes(entry.spec) + rings * ringBytes(entry.spec));
+  bool isCircular = false, fits = true;
+  auto add = [&](int64_t count, int64_t each) {
+    int64_t product = 0;
+    fits = fits && !__builtin_mul_overflow(count, each, &product) &&
+           !__builtin_add_overflow(bytes, product, &bytes);
+  };
+  for (size_t i = 0; i < layers.size(); ++i) {
+    const LayerCount &entry = layers[i];
+    for (Status status : {supports(entry.spec, Target()),
+                          checkCount("layers", entry.layers, 0)})
+      if (!status)
+        return std::move(status).within(fmt::format("layers[{}]", i));
+    // A valid slot has less than 2^30 bytes, so all layers' have less than
+    // 2^61.
+    add(states, entry.layers * stateBytes(entry.spec));
+    add(rings, entry.layers * ringBytes(entry.spec));
     isCircular |= entry.spec.isCircular;
   }
-  return bytes + numKeys * int64_t(sizeof(int32_t)) * (isCircular ? 2 : 1);
+  add(numKeys, int64_t(sizeof(int32_t)) * (isCircular ? 2 : 1));
+  if (!fits)
+    return Status::invalid(
+        fmt::format("layers: {} states, {} rings and {} cursors of them are "
+                    "not allowed; there must be less than 2^63 bytes",
+                    states, rings, numKeys));
+  return bytes;
 }
 
 Result<int64_t> statesForBudget(std::span<const LayerCount> layers,
                                 int64_t rings, int64_t numKeys,
                                 int64_t budget) {
-  const int64_t fixed = poolBytes(layers, 0, rings, numKeys);
-  const int64_t each = poolBytes(layers, 1, 0, 0);
-  if (each == 0)
+  const Result<int64_t> fixed = poolBytes(layers, 0, rings, numKeys);
+  const Result<int64_t> least = poolBytes(layers, 1, rings, numKeys);
+  for (const Result<int64_t> *bytes : {&fixed, &least})
+    if (!*bytes)
+      return bytes->status();
+  if (*least == *fixed)
     return Status::invalid("layers: none is not allowed; there must be one");
-  if (budget - fixed < each)
+  if (budget < *least)
     return Status::invalid(fmt::format(
         "budget: {} bytes are not allowed; {} rings, {} cursors and one state "
         "need {}",
-        budget, rings, numKeys, fixed + each));
-  return std::min<int64_t>((budget - fixed) / each, INT32_MAX);
+        budget, rings, numKeys, *least));
+  return std::min<int64_t>((budget - *fixed) / (*least - *fixed), INT32_MAX);
 }
 
 Status supports(const DecodeSpec &spec, const Target &target) {
@@ -73,11 +106,20 @@ static int64_t breakEven(const DecodeSpec &spec) {
   return spec.isKda ? 512 : 128;
 }
 
-Recommendation recommend(const DecodeSpec &spec, int rows, float lowerBound) {
+Result<Recommendation> recommend(const DecodeSpec &spec, int rows,
+                                 float lowerBound) {
+  DecodeSpec replay = spec;
+  replay.family = Family::Replay;
+  replay.ringDepth = 2; // The least that is recommended.
+  for (const Status &status :
+       {supports(replay, Target()), validateLowerBound(replay, lowerBound),
+        checkCount("rows", rows, 1)})
+    if (!status)
+      return status;
   const double K = spec.headDimK, V = spec.headDimV;
   const double heads = double(rows) * spec.numValueHeads * K * V / (128 * 128);
   if (heads < double(breakEven(spec)))
-    return {Family::Packed, 1};
+    return Recommendation{Family::Packed, 1};
   // One flush in L tokens writes a state; a token reads L/2 rows of d and of k,
   // the latter shared by HV/H value heads, and of gates where they are read.
   const double state = 2 * K * V * byteSize(spec.stateType);
@@ -86,9 +128,9 @@ Recommendation recommend(const DecodeSpec &spec, int rows, float lowerBound) {
   if (spec.isKda && spec.ringFormat != RingFormat::Predecayed)
     row += K * byteSize(DataType::F32);
   int depth = 4 * int(std::lround(std::sqrt(state / row) / 4));
-  if (spec.ringFormat == RingFormat::Predecayed)
-    depth = std::min(depth, 1 + int(80 / -lowerBound)); // validateLowerBound
-  return {Family::Replay, std::clamp(depth, 2, maxRingDepth)};
+  if (spec.ringFormat == RingFormat::Predecayed) // See validateLowerBound.
+    depth = int(std::min<double>(depth, 1 + 80 / -double(lowerBound)));
+  return Recommendation{Family::Replay, std::clamp(depth, 2, maxRingDepth)};
 }
 
 } // namespace replayjit

@@ -31,12 +31,15 @@ struct LayerCount {
 };
 
 /// The bytes of all states, rings and cursors, to the byte. Rings are as many
-/// as requests that run at once; cached prefixes are states without one.
-int64_t poolBytes(std::span<const LayerCount> layers, int64_t states,
-                  int64_t rings, int64_t numKeys);
+/// as requests that run at once; cached prefixes are states without one. A spec
+/// that is not valid, a negative count, or 2^63 bytes and more are
+/// InvalidArgument.
+Result<int64_t> poolBytes(std::span<const LayerCount> layers, int64_t states,
+                          int64_t rings, int64_t numKeys);
 
 /// The most states that fit into `budget` bytes beside `rings` rings and
-/// `numKeys` cursors, below 2^31; an error if there is no room for one.
+/// `numKeys` cursors, below 2^31; an error if there is no room for one, and
+/// where poolBytes has one.
 Result<int64_t> statesForBudget(std::span<const LayerCount> layers,
                                 int64_t rings, int64_t numKeys, int64_t budget);
 
@@ -53,10 +56,11 @@ struct Recommendation {
 
 /// For `rows` requests at once. Packed where measured faster (tests/perf,
 /// H200); else the ring depth that moves the fewest bytes a token, a multiple
-/// of 4. Of `spec`, ringDepth does not count. `lowerBound` limits predecayed
-/// rings.
-Recommendation recommend(const DecodeSpec &spec, int rows,
-                         float lowerBound = -5.0f);
+/// of 4. Of `spec`, family and ringDepth do not count. `lowerBound` limits
+/// predecayed rings; see validateLowerBound, which judges it for two rows.
+/// InvalidArgument if it, `rows` or the spec is not legal.
+Result<Recommendation> recommend(const DecodeSpec &spec, int rows,
+                                 float lowerBound = -5.0f);
 
 } // namespace replayjit
 
