@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 
 namespace replayjit {
@@ -83,6 +84,8 @@ static Status checkGroups(const std::vector<PoolGroup> &groups,
                      toString(first.indexType));
     if (spec.nullSlot != first.nullSlot)
       return differs("nullSlot", int(spec.nullSlot), int(first.nullSlot));
+    if (spec.trapOnError != first.trapOnError) // One plan reports for all.
+      return differs("trapOnError", spec.trapOnError, first.trapOnError);
   }
   return Status::ok();
 }
@@ -102,6 +105,16 @@ static Status checkCursors(const DecodeSpec &spec, const CursorTable &table) {
         "be a device address and a multiple of 4 bytes",
         table.ringBase));
   return Status::ok();
+}
+
+static Status checkOptions(const PoolOptions &options) {
+  const SharedErrorWord &word = options.errorWord;
+  if ((word.host == nullptr) == (word.device == 0))
+    return Status::ok();
+  return Status::invalid(fmt::format(
+      "errorWord: {} address without a {} address is not allowed; both must be "
+      "given, or neither",
+      word.host ? "a host" : "a device", word.host ? "device" : "host"));
 }
 
 //===----------------------------------------------------------------------===//
@@ -132,9 +145,12 @@ Result<uint64_t> StatePool::own(size_t bytes, const char *name) {
 
 Result<std::unique_ptr<StatePool>>
 StatePool::adopt(Jit &jit, std::vector<PoolGroup> groups, CursorTable cursors,
-                 PoolOptions options) {
-  if (Status status = checkGroups(groups, jit.device().target()); !status)
-    return status;
+                 PoolOptions options, void *stream) {
+  for (const Status &status :
+       {jit.device().checkNoCapture(stream, "adopt a state pool"),
+        checkOptions(options), checkGroups(groups, jit.device().target())})
+    if (!status)
+      return status;
   if (Status status = checkCursors(groups.front().spec, cursors); !status)
     return status;
   for (size_t g = 0; g < groups.size(); ++g)
@@ -150,9 +166,12 @@ StatePool::adopt(Jit &jit, std::vector<PoolGroup> groups, CursorTable cursors,
 
 Result<std::unique_ptr<StatePool>>
 StatePool::allocate(Jit &jit, std::vector<PoolGroup> groups, int32_t numKeys,
-                    PoolOptions options) {
-  if (Status status = checkGroups(groups, jit.device().target()); !status)
-    return status;
+                    PoolOptions options, void *stream) {
+  for (const Status &status :
+       {jit.device().checkNoCapture(stream, "allocate a state pool"),
+        checkOptions(options), checkGroups(groups, jit.device().target())})
+    if (!status)
+      return status;
   if (numKeys < 1)
     return Status::invalid(fmt::format(
         "numKeys: {} is not allowed; it must be 1 or more", numKeys));
@@ -237,7 +256,7 @@ static DecodeSpec materializeSpec(const DecodeSpec &pool) {
 Status StatePool::setUp(const PoolOptions &options) {
   batchInvariant = options.batchInvariant;
   errors = options.errorWord;
-  if (!errors.host || !errors.device) {
+  if (!errors.host) {
     Result<MappedMemory> word =
         device().allocateMapped(sizeof(ErrorWord), "error word");
     if (!word)
@@ -275,12 +294,14 @@ Status StatePool::setUp(const PoolOptions &options) {
 // Using it
 //===----------------------------------------------------------------------===//
 
-Result<KernelHandle> StatePool::prepareDecode(int group, int rows) {
+Result<KernelHandle> StatePool::prepareDecode(int group, int rows,
+                                              void *stream) {
   if (group < 0 || group >= int(groupList.size()))
     return Status::invalid(
         fmt::format("group: {} is not allowed; it must be 0 to {}", group,
                     groupList.size() - 1));
-  return jit.prepare(groupList[group].spec, batchInvariant ? 0 : rows);
+  return jit.prepare(groupList[group].spec,
+                     batchInvariant ? std::min(rows, 0) : rows, stream);
 }
 
 DecodeArgs StatePool::layerArgs(int group, int layer) const {
@@ -343,21 +364,36 @@ std::string describe(const ErrorWord &word) {
                      reasonFor(ErrorKind(word.kind), word.value), word.count);
 }
 
+// The device writes the kind last and clearErrors clears it first, each in an
+// order that the poll keeps: a kind before and after the rest is that of one
+// report, which is whole.
+
 ErrorWord StatePool::pollErrors() const {
-  // The device writes the kind last: who sees it sees the rest.
-  ErrorWord word;
-  word.kind =
-      std::atomic_ref(errors.host->kind).load(std::memory_order_acquire);
-  word.count = std::atomic_ref(errors.host->count).load();
-  if (word.kind) {
-    word.row = errors.host->row;
-    word.layer = errors.host->layer;
-    word.value = errors.host->value;
-  }
-  return word;
+  auto read = [](auto &field) {
+    return std::atomic_ref(field).load(std::memory_order_acquire);
+  };
+  ErrorWord &host = *errors.host, word;
+  word.kind = read(host.kind);
+  word.count = read(host.count);
+  if (word.kind == 0)
+    return word;
+  word.row = read(host.row);
+  word.layer = read(host.layer);
+  word.value = read(host.value);
+  return read(host.kind) ? word : ErrorWord();
 }
 
-void StatePool::clearErrors() { *errors.host = ErrorWord(); }
+void StatePool::clearErrors() {
+  auto clear = [](auto &field) {
+    std::atomic_ref(field).store(0, std::memory_order_release);
+  };
+  ErrorWord &host = *errors.host;
+  clear(host.kind);
+  clear(host.row);
+  clear(host.layer);
+  clear(host.value);
+  clear(host.count);
+}
 
 Status StatePool::resetAll(void *stream) {
   for (uint64_t table : {cursorTable.writePos, cursorTable.ringBase})

@@ -7,8 +7,9 @@
 // cursor serves all layers of a row; groups of layers have index arrays of
 // their own. What is done to slots from step to step is in StepPlan.h.
 //
-// One thread at a time uses a pool and its plans, but for pollErrors. Nothing
-// here creates a context: the Jit's device says where memory is.
+// One thread at a time uses a pool and its plans, but for pollErrors and
+// clearErrors. Nothing here creates a context: the Jit's device says where
+// memory is.
 //
 //===----------------------------------------------------------------------===//
 #ifndef REPLAYJIT_RUNTIME_STATE_STATEPOOL_H
@@ -24,7 +25,7 @@ namespace replayjit {
 
 /// Layers of one shape that share index arrays. Layers of two shapes that share
 /// them are two groups that are given the same arrays. All groups of a pool
-/// agree in ringDepth, isCircular, indexType and nullSlot.
+/// agree in ringDepth, isCircular, indexType, nullSlot and trapOnError.
 struct PoolGroup {
   DecodeSpec spec; ///< Of its decode kernels: Family::Replay or Packed.
   std::vector<ReplayLayer> layers; ///< Device addresses, element pitches.
@@ -49,7 +50,8 @@ struct SharedErrorWord {
 };
 
 struct PoolOptions {
-  /// The engine's, such as one for all of its pools; else the pool makes one.
+  /// The engine's, such as one for all of its pools; else, if neither address
+  /// is given, the pool makes one.
   SharedErrorWord errorWord;
   /// One variant of a kernel for every batch size, so that bits do not depend
   /// on it; else each size has its fastest. Bits depend on the ring's phase
@@ -64,19 +66,20 @@ std::string describe(const ErrorWord &word);
 class StatePool {
 public:
   /// Over the engine's memory, which outlives the pool, as does `jit`.
-  /// Prepares the pool's own kernels, so never under stream capture. `layers`
-  /// tables (some bytes a layer) and, unless given, the error word are
-  /// allocated.
-  static Result<std::unique_ptr<StatePool>> adopt(Jit &jit,
-                                                  std::vector<PoolGroup> groups,
-                                                  CursorTable cursors,
-                                                  PoolOptions options = {});
+  /// Prepares the pool's own kernels, so never under stream capture: while
+  /// `stream`, where the caller launches, is (see Device::checkNoCapture) it is
+  /// InvalidArgument, before anything is done. `layers` tables (some bytes a
+  /// layer) and, unless given, the error word are allocated.
+  static Result<std::unique_ptr<StatePool>>
+  adopt(Jit &jit, std::vector<PoolGroup> groups, CursorTable cursors,
+        PoolOptions options = {}, void *stream = nullptr);
 
   /// Over memory that the pool owns: as many layers as each group lists, whose
   /// addresses and pitches are filled in. States and cursors start as zero.
+  /// Under capture as adopt.
   static Result<std::unique_ptr<StatePool>>
   allocate(Jit &jit, std::vector<PoolGroup> groups, int32_t numKeys,
-           PoolOptions options = {});
+           PoolOptions options = {}, void *stream = nullptr);
 
   ~StatePool(); ///< After its plans.
   StatePool(const StatePool &) = delete;
@@ -89,8 +92,9 @@ public:
   const DecodeSpec &spec() const { return groupList.front().spec; }
 
   /// The decode kernel of a group for `rows` requests at once; see
-  /// Jit::prepare and PoolOptions::batchInvariant.
-  Result<KernelHandle> prepareDecode(int group, int rows);
+  /// Jit::prepare, also for `stream`, and PoolOptions::batchInvariant.
+  Result<KernelHandle> prepareDecode(int group, int rows,
+                                     void *stream = nullptr);
 
   /// The state, rings, slot counts and error word of a layer that exists, in
   /// the arguments of a launch. Layers are numbered through all groups in
@@ -101,7 +105,7 @@ public:
   /// the device: what still runs is not in it. `kind` is None where nothing is
   /// wrong or the report is being written. From any thread.
   ErrorWord pollErrors() const;
-  /// Once the device is idle.
+  /// Once the device is idle. From any thread.
   void clearErrors();
   uint64_t errorWord() const { return errors.device; }
 

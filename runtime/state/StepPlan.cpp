@@ -76,8 +76,13 @@ Status StepPlan::setUp(uint64_t memory) {
   return device.synchronize();
 }
 
-Result<std::unique_ptr<StepPlan>>
-StepPlan::adopt(StatePool &pool, int32_t maxRows, uint64_t memory) {
+Result<std::unique_ptr<StepPlan>> StepPlan::adopt(StatePool &pool,
+                                                  int32_t maxRows,
+                                                  uint64_t memory,
+                                                  void *stream) {
+  if (Status status = pool.device().checkNoCapture(stream, "make a step plan");
+      !status)
+    return status;
   if (maxRows < 1)
     return Status::invalid(fmt::format(
         "maxRows: {} is not allowed; it must be 1 or more", maxRows));
@@ -92,13 +97,17 @@ StepPlan::adopt(StatePool &pool, int32_t maxRows, uint64_t memory) {
   return plan;
 }
 
-Result<std::unique_ptr<StepPlan>> StepPlan::create(StatePool &pool,
-                                                   int32_t maxRows) {
+Result<std::unique_ptr<StepPlan>>
+StepPlan::create(StatePool &pool, int32_t maxRows, void *stream) {
+  if (Status status = pool.device().checkNoCapture(stream, "make a step plan");
+      !status)
+    return status;
   Result<uint64_t> memory =
       pool.device().allocate(bytesFor(pool, maxRows), "plan");
   if (!memory)
     return memory.status();
-  Result<std::unique_ptr<StepPlan>> plan = adopt(pool, maxRows, *memory);
+  Result<std::unique_ptr<StepPlan>> plan =
+      adopt(pool, maxRows, *memory, stream);
   if (plan)
     (*plan)->owned = *memory;
   else

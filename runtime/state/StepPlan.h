@@ -75,12 +75,16 @@ public:
   /// The bytes of a plan's buffers.
   static size_t bytesFor(const StatePool &pool, int32_t maxRows);
   /// Buffers in the engine's `memory`, device memory of bytesFor bytes,
-  /// 256-byte aligned, which outlives the plan. The plan clears it.
+  /// 256-byte aligned, which outlives the plan. The plan clears it, so never
+  /// under stream capture: while `stream`, where the caller launches, is (see
+  /// Device::checkNoCapture) it is InvalidArgument, before anything is done.
+  static Result<std::unique_ptr<StepPlan>> adopt(StatePool &pool,
+                                                 int32_t maxRows,
+                                                 uint64_t memory,
+                                                 void *stream = nullptr);
+  /// Buffers that the plan owns. Under capture as adopt.
   static Result<std::unique_ptr<StepPlan>>
-  adopt(StatePool &pool, int32_t maxRows, uint64_t memory);
-  /// Buffers that the plan owns.
-  static Result<std::unique_ptr<StepPlan>> create(StatePool &pool,
-                                                  int32_t maxRows);
+  create(StatePool &pool, int32_t maxRows, void *stream = nullptr);
   ~StepPlan();
   StepPlan(const StepPlan &) = delete;
   StepPlan &operator=(const StepPlan &) = delete;

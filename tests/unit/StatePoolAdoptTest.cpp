@@ -128,6 +128,28 @@ TEST_CASE("an error word of the engine's serves several pools", "[state]") {
   CHECK(engine.device.freeMapped(*word).isOk());
 }
 
+TEST_CASE("half an error word is none", "[state][error]") {
+  const Pages engine;
+  ErrorWord word;
+  for (SharedErrorWord half :
+       {SharedErrorWord{&word, 0}, {nullptr, engine.cursors}}) {
+    PoolOptions options;
+    options.errorWord = half;
+    const std::string sentence =
+        half.host ? "errorWord: a host address without a device address is not "
+                    "allowed; both must be given, or neither"
+                  : "errorWord: a device address without a host address is not "
+                    "allowed; both must be given, or neither";
+    CHECK(
+        StatePool::adopt(sharedJit(), engine.groups(), engine.table(), options)
+            .status()
+            .message == sentence);
+    CHECK(StatePool::allocate(sharedJit(), engine.groups(), pages, options)
+              .status()
+              .message == sentence);
+  }
+}
+
 TEST_CASE("pools and plans that cannot be", "[state][error]") {
   const Pages engine;
   using Groups = std::vector<PoolGroup>;
@@ -166,6 +188,13 @@ TEST_CASE("pools and plans that cannot be", "[state][error]") {
       },
       "groups[1]: ringDepth: 2 is not allowed; all groups of a pool agree in "
       "it, and groups[0] has 4");
+  refuses(
+      [](Groups &g, CursorTable &) {
+        g.push_back(g[0]);
+        g[1].spec.trapOnError = true;
+      },
+      "groups[1]: trapOnError: true is not allowed; all groups of a pool agree "
+      "in it, and groups[0] has false");
   refuses([](Groups &, CursorTable &c) { c.numKeys = 0; },
           "numKeys: 0 is not allowed; it must be 1 or more");
   refuses([](Groups &, CursorTable &c) { c.writePos = 2; },

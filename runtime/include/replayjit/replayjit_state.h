@@ -61,7 +61,7 @@ REPLAYJIT_API int64_t replayjit_tokens_to_drop(int64_t committed_len,
 typedef struct replayjit_pool_t replayjit_pool_t;
 
 /* Layers of one shape that share index arrays. All groups of a pool agree in
- * ring_depth, is_circular, index_type and null_slot. */
+ * ring_depth, is_circular, index_type, null_slot and trap_on_error. */
 typedef struct replayjit_pool_group_t {
   uint32_t struct_size;
   int32_t num_layers;
