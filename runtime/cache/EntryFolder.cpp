@@ -76,7 +76,7 @@ static Result<Contents> readContents(int folder) {
 /// is at the path by then, the entry was replaced or pruned under our hands.
 template <typename Use>
 static auto withFolder(const std::string &path, Use use) -> decltype(use(0)) {
-  constexpr int mostTries = 8;
+  constexpr int mostTries = 64; // A slow reader loses several in a row.
   for (int tries = 1;; ++tries) {
     Result<Descriptor> folder = openPrivateFolder(path);
     if (!folder)
