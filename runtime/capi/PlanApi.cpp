@@ -40,8 +40,8 @@ replayjit_error_t *replayjit_plan_create(replayjit_pool_t *pool,
     if (Status status = need(pointer, name); !status)
       return toError(status);
   Result<std::unique_ptr<StepPlan>> made =
-      memory ? StepPlan::adopt(*pool->pool, max_rows, memory)
-             : StepPlan::create(*pool->pool, max_rows);
+      memory ? StepPlan::adopt(*pool->pool, max_rows, memory, pool->stream)
+             : StepPlan::create(*pool->pool, max_rows, pool->stream);
   if (!made)
     return toError(made.status());
   auto *handle = new replayjit_plan_t(pool);

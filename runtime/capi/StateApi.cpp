@@ -161,6 +161,7 @@ makePool(replayjit_jit_t *jit, const replayjit_pool_group_t *const *groups,
     all.push_back(std::move(*group));
   }
   PoolOptions chosen;
+  void *stream = nullptr;
   if (options) {
     Result<replayjit_pool_options_t> c = readStruct(options, {}, "options");
     if (!c)
@@ -169,13 +170,15 @@ makePool(replayjit_jit_t *jit, const replayjit_pool_group_t *const *groups,
     // The same struct under two names; see Structs.cpp.
     chosen.errorWord = {reinterpret_cast<ErrorWord *>(c->error_word),
                         c->error_word_address};
+    stream = c->stream;
   }
   Result<std::unique_ptr<StatePool>> made =
-      make(*jit->jit, std::move(all), chosen);
+      make(*jit->jit, std::move(all), chosen, stream);
   if (!made)
     return toError(made.status());
   auto *handle = new replayjit_pool_t(jit);
   handle->pool = std::move(*made);
+  handle->stream = stream;
   *pool = handle;
   return nullptr;
 }
@@ -188,22 +191,24 @@ replayjit_error_t *replayjit_pool_adopt(
   if (!c)
     return toError(c.status());
   const CursorTable table{c->write_pos, c->ring_base, c->num_keys};
-  return makePool(
-      jit, groups, num_groups, options, pool,
-      [&](Jit &owner, std::vector<PoolGroup> all, const PoolOptions &chosen) {
-        return StatePool::adopt(owner, std::move(all), table, chosen);
-      });
+  return makePool(jit, groups, num_groups, options, pool,
+                  [&](Jit &owner, std::vector<PoolGroup> all,
+                      const PoolOptions &chosen, void *stream) {
+                    return StatePool::adopt(owner, std::move(all), table,
+                                            chosen, stream);
+                  });
 }
 
 replayjit_error_t *replayjit_pool_allocate(
     replayjit_jit_t *jit, const replayjit_pool_group_t *const *groups,
     size_t num_groups, int32_t num_keys,
     const replayjit_pool_options_t *options, replayjit_pool_t **pool) {
-  return makePool(
-      jit, groups, num_groups, options, pool,
-      [&](Jit &owner, std::vector<PoolGroup> all, const PoolOptions &chosen) {
-        return StatePool::allocate(owner, std::move(all), num_keys, chosen);
-      });
+  return makePool(jit, groups, num_groups, options, pool,
+                  [&](Jit &owner, std::vector<PoolGroup> all,
+                      const PoolOptions &chosen, void *stream) {
+                    return StatePool::allocate(owner, std::move(all), num_keys,
+                                               chosen, stream);
+                  });
 }
 
 void replayjit_pool_retain(replayjit_pool_t *pool) { retain(pool); }
@@ -245,7 +250,8 @@ replayjit_error_t *replayjit_pool_prepare(replayjit_pool_t *pool, int32_t group,
     return toError(status);
   if (Status status = need(kernel, "kernel"); !status)
     return toError(status);
-  Result<KernelHandle> prepared = pool->pool->prepareDecode(group, rows);
+  Result<KernelHandle> prepared =
+      pool->pool->prepareDecode(group, rows, pool->stream);
   if (!prepared)
     return toError(prepared.status());
   *kernel = new replayjit_kernel_t(std::move(*prepared));

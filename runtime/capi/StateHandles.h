@@ -21,6 +21,7 @@ struct replayjit_pool_t : replayjit::capi::Counted<replayjit_pool_t> {
   }
   replayjit_jit_t *const jit;
   std::unique_ptr<replayjit::StatePool> pool;
+  void *stream = nullptr; ///< Under whose capture nothing is prepared.
 };
 
 /// Keeps the pool.

@@ -8,6 +8,7 @@
 #include "tests/unit/FakeCuda.h"
 
 #include <replayjit/replayjit.h>
+#include <replayjit/replayjit_state.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -166,6 +167,19 @@ int main() {
   fails(replayjit_jit_prepare_on(jit, stream, &other, 1, &none),
         REPLAYJIT_INVALID_ARGUMENT, "captur");
   CHECK(!none && !fake.isCaptureSpoiled);
+  replayjit_pool_group_t group;
+  replayjit_pool_group_init(&group, sizeof group);
+  group.spec = &spec;
+  group.num_layers = 1;
+  group.slots = 4;
+  replayjit_pool_options_t pooled;
+  replayjit_pool_options_init(&pooled, sizeof pooled);
+  pooled.stream = stream;
+  const replayjit_pool_group_t *groups[] = {&group};
+  replayjit_pool_t *pool = nullptr;
+  fails(replayjit_pool_allocate(jit, groups, 1, 4, &pooled, &pool),
+        REPLAYJIT_INVALID_ARGUMENT, "captur");
+  CHECK(!pool && !fake.isCaptureSpoiled);
   fake.capturing.clear();
 
   replayjit_kernel_release(again);

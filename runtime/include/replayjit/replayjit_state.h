@@ -93,6 +93,9 @@ typedef struct replayjit_pool_options_t {
   replayjit_error_word_t *error_word; /* The engine's, as the host sees it */
   uint64_t error_word_address; /* and as kernels do [NULL, 0: a word of the
                                 * pool's] */
+  void *stream; /* The engine's. While it is under capture no kernel is prepared
+                 * for the pool and no plan is made: an error, before anything
+                 * is touched [NULL] */
 } replayjit_pool_options_t;
 
 /* Write the defaults; pass sizeof(*struct). */
@@ -105,7 +108,8 @@ replayjit_pool_options_init(replayjit_pool_options_t *options,
                             size_t struct_size);
 
 /* A pool over the engine's memory, which outlives it. Prepares kernels, so
- * never under capture. `options` may be NULL. The pool keeps the jit. */
+ * never under capture: INVALID_ARGUMENT if options->stream is. `options` may be
+ * NULL. The pool keeps the jit. */
 REPLAYJIT_API replayjit_error_t *replayjit_pool_adopt(
     replayjit_jit_t *jit, const replayjit_pool_group_t *const *groups,
     size_t num_groups, const replayjit_cursors_t *cursors,
