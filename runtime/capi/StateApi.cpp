@@ -23,6 +23,8 @@ replayjit_error_t *replayjit_state_bytes(const replayjit_decode_spec_t *spec,
   Result<DecodeSpec> asked = toSpec(spec);
   if (!asked)
     return toError(asked.status());
+  if (Status status = supports(*asked, Target()); !status)
+    return toError(status);
   if (state_bytes)
     *state_bytes = stateBytes(*asked);
   if (ring_bytes)

@@ -19,6 +19,11 @@ static void check_sizes(const replayjit_decode_spec_t *spec) {
   OK(replayjit_state_bytes(spec, &state, &ring));
   CHECK(state == 4 * HV * V * K);
   CHECK(ring == 4 * (HV * L * V + H * L * K + HV * L));
+  replayjit_decode_spec_t illegal = *spec;
+  illegal.num_value_heads = -1;
+  replayjit_error_t *refused = replayjit_state_bytes(&illegal, &state, &ring);
+  CHECK(replayjit_error_code(refused) == REPLAYJIT_INVALID_ARGUMENT);
+  replayjit_error_destroy(refused);
   const int32_t layers = 3;
   OK(replayjit_pool_bytes(&spec, &layers, 1, 10, 2, 5, &bytes));
   CHECK(bytes >= 3 * (10 * state + 2 * ring) + 4 * 5);
