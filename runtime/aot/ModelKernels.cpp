@@ -2,6 +2,8 @@
 
 #include "runtime/aot/ModelKernels.h"
 
+#include "kernels/Decode/MaterializeSpec.h"
+
 #include <algorithm>
 
 namespace replayjit {
@@ -9,14 +11,10 @@ namespace replayjit {
 /// Materialize, without a mask as a StatePool over `decode` asks for it and
 /// with one, and the plans of its steps.
 static void addPool(const DecodeSpec &decode, std::vector<DecodeSpec> &specs) {
-  DecodeSpec materialize = decode;
-  materialize.family = Family::Materialize;
-  materialize.hasDstIndices = materialize.hasTrackIndices = false;
-  materialize.hasProgrammaticLaunch = false;
-  materialize.readout = Readout::OutputOnly;
+  DecodeSpec materialize = materializeSpec(decode);
   for (bool hasMask : {false, true}) {
     materialize.hasMask = hasMask;
-    specs.push_back(canonical(materialize));
+    specs.push_back(materialize);
   }
   for (Family plan : {Family::PlanBegin, Family::PlanCommit})
     specs.push_back(planSpec(decode, plan));

@@ -2,6 +2,8 @@
 
 #include "runtime/state/StatePool.h"
 
+#include "kernels/Decode/MaterializeSpec.h"
+
 #include "runtime/state/Sizing.h"
 #include "runtime/state/StepPlan.h"
 
@@ -228,29 +230,6 @@ Status StatePool::allocateLayers(PoolGroup &group) {
       if (!status)
         return status;
   return Status::ok();
-}
-
-/// The kernel that folds the rings of a group's layers.
-static DecodeSpec materializeSpec(const DecodeSpec &pool) {
-  DecodeSpec spec;
-  spec.family = Family::Materialize;
-  spec.isKda = pool.isKda;
-  spec.numKeyHeads = pool.numKeyHeads;
-  spec.numValueHeads = pool.numValueHeads;
-  spec.headDimK = pool.headDimK;
-  spec.headDimV = pool.headDimV;
-  spec.ringDepth = pool.ringDepth;
-  spec.stateType = pool.stateType;
-  spec.ringType = pool.ringType;
-  spec.indexType = pool.indexType;
-  spec.ringFormat = pool.ringFormat;
-  spec.isCircular = pool.isCircular;
-  spec.hasRingIndices = pool.hasRingIndices;
-  spec.hasMask = false; // Rows to skip have null slots.
-  spec.trapOnError = pool.trapOnError;
-  spec.nullSlot = pool.nullSlot;
-  spec.alignment = pool.alignment;
-  return spec;
 }
 
 Status StatePool::setUp(const PoolOptions &options) {
