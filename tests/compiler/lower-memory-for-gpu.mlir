@@ -26,6 +26,29 @@ llvm.func @readonly(%p: !llvm.ptr<1>, %c: i1) {
   llvm.return
 }
 
+// Two bf16 of one word are widened in it; a third use keeps the element.
+// CHECK-LABEL: llvm.func @widened(
+// CHECK: %[[PAIR:.*]] = llvm.load %{{.*}} : !llvm.ptr<1> -> vector<2xbf16>
+// CHECK: %[[WORD:.*]] = llvm.bitcast %[[PAIR]] : vector<2xbf16> to i32
+// CHECK: %[[LOW:.*]] = llvm.shl %[[WORD]], %{{.*}} : i32
+// CHECK: %[[A:.*]] = llvm.bitcast %[[LOW]] : i32 to f32
+// CHECK: %[[HIGH:.*]] = llvm.and %[[WORD]], %{{.*}} : i32
+// CHECK: %[[B:.*]] = llvm.bitcast %[[HIGH]] : i32 to f32
+// CHECK: %[[ONE:.*]] = llvm.mlir.constant(1 : i32)
+// CHECK: %[[SECOND:.*]] = llvm.extractelement %[[PAIR]][%[[ONE]] : i32]
+// CHECK: arith.addf %[[A]], %[[B]]
+// CHECK-NOT: arith.extf
+// CHECK: llvm.store %[[SECOND]]
+llvm.func @widened(%p: !llvm.ptr<1>, %q: !llvm.ptr<1>) {
+  %x:2 = replay.ld %p : !llvm.ptr<1> -> bf16, bf16
+  %a = arith.extf %x#0 : bf16 to f32
+  %b = arith.extf %x#1 : bf16 to f32
+  %c = arith.addf %a, %b : f32
+  replay.st %c to %q : !llvm.ptr<1>, f32
+  replay.st %x#1 to %p : !llvm.ptr<1>, bf16
+  llvm.return
+}
+
 // With a predicate: one instruction without a branch, zero where it is false.
 // Eight 16-bit elements are four words. Memory that is written keeps its order.
 // CHECK-LABEL: llvm.func @predicated(

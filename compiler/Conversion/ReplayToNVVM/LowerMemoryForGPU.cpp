@@ -3,6 +3,7 @@
 #include "compiler/Conversion/ReplayToNVVM/ReplayToNVVM.h"
 #include "dialect/ReplayDialect.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
@@ -75,6 +76,34 @@ StringRef spaceName(Value address) {
   return type.getAddressSpace() == 3 ? "shared" : "global";
 }
 
+/// The elements of `loaded`, a vector of `op`'s, take the place of its results.
+void replaceResults(AccessBuilder &b, LdOp op, Value loaded) {
+  int64_t count = op.getNumResults();
+  // Two bf16 in a word are widened where they stand, an instruction for each;
+  // taken apart first, the upper one costs two.
+  if (count > 1 && op.getResult(0).getType().isBF16()) {
+    Type word = b.getI32Type();
+    SmallVector<Value> words =
+        b.split(b.cast(loaded, b.joined(word, count / 2)), count / 2);
+    for (OpResult result : op.getResults())
+      for (Operation *user : llvm::make_early_inc_range(result.getUsers())) {
+        auto widening = dyn_cast<arith::ExtFOp>(user);
+        if (!widening || !widening.getType().isF32())
+          continue;
+        int64_t i = result.getResultNumber();
+        Value bits =
+            i % 2 == 0
+                ? Value(LLVM::ShlOp::create(b, words[i / 2], b.index(16)))
+                : Value(LLVM::AndOp::create(b, words[i / 2],
+                                            b.index(0xffff0000)));
+        widening.replaceAllUsesWith(b.cast(bits, b.getF32Type()));
+        widening.erase();
+      }
+  }
+  op.replaceAllUsesWith(b.split(loaded, count));
+  op.erase();
+}
+
 void lowerLoad(LdOp op) {
   AccessBuilder b(op.getLoc(), op);
   Type element = op.getResult(0).getType();
@@ -84,8 +113,7 @@ void lowerLoad(LdOp op) {
   if (!op.getPredicate() && !streaming) {
     auto load = LLVM::LoadOp::create(b, type, op.getAddress(), bytes);
     load.setInvariant(op.getReadonly());
-    op.replaceAllUsesWith(b.split(load, count));
-    op.erase();
+    replaceResults(b, op, load);
     return;
   }
   // Results are zeroed first, so that a false predicate reads as zero.
@@ -128,8 +156,7 @@ void lowerLoad(LdOp op) {
       parts.push_back(LLVM::ExtractValueOp::create(b, loaded, i));
     loaded = b.join(parts);
   }
-  op.replaceAllUsesWith(b.split(b.cast(loaded, type), count));
-  op.erase();
+  replaceResults(b, op, b.cast(loaded, type));
 }
 
 void lowerStore(StOp op) {
@@ -187,17 +214,20 @@ LogicalResult lowerAtomic(LLVM::AtomicRMWOp op) {
 struct LowerMemoryForGPUPass
     : replayjit::impl::LowerMemoryForGPUPassBase<LowerMemoryForGPUPass> {
   void runOnOperation() override {
-    auto result = getOperation()->walk([](Operation *op) -> WalkResult {
+    // Lowering a load erases operations after it.
+    SmallVector<Operation *> ops;
+    getOperation()->walk([&](Operation *op) {
+      if (isa<LdOp, StOp, LLVM::AtomicRMWOp>(op))
+        ops.push_back(op);
+    });
+    for (Operation *op : ops) {
       if (auto load = dyn_cast<LdOp>(op))
         lowerLoad(load);
       else if (auto store = dyn_cast<StOp>(op))
         lowerStore(store);
-      else if (auto atomic = dyn_cast<LLVM::AtomicRMWOp>(op))
-        return lowerAtomic(atomic);
-      return WalkResult::advance();
-    });
-    if (result.wasInterrupted())
-      signalPassFailure();
+      else if (failed(lowerAtomic(cast<LLVM::AtomicRMWOp>(op))))
+        return signalPassFailure();
+    }
   }
 };
 
