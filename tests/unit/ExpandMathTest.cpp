@@ -25,7 +25,11 @@ constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 constexpr int kBlock = 128;
 
-std::string kernelText(const std::string &function) {
+std::string kernelText(const std::vector<std::string> &functions) {
+  std::string applied;
+  for (size_t i = 0; i < functions.size(); ++i)
+    applied += "  %a" + std::to_string(i + 1) + " = " + functions[i] + " %a" +
+               std::to_string(i) + " : tensor<128xf32>\n";
   return R"(
 replay.kernel @apply(%x: !replay.ptr<f32> {replay.name = "x", replay.readonly},
     %y: !replay.ptr<f32> {replay.name = "y"},
@@ -38,24 +42,23 @@ replay.kernel @apply(%x: !replay.ptr<f32> {replay.name = "x", replay.readonly},
       : !replay.ptr<f32> -> !replay.view<?xf32, strides [1], align 16>
   %out = replay.view %y offset %none sizes %count
       : !replay.ptr<f32> -> !replay.view<?xf32, strides [1], align 16>
-  %a = replay.load %in[%at]
+  %a0 = replay.load %in[%at]
       : !replay.view<?xf32, strides [1], align 16> -> tensor<128xf32>
-  %b = )" +
-         function +
-         R"( %a : tensor<128xf32>
-  replay.store %b, %out[%at]
+)" + applied +
+         "  replay.store %a" + std::to_string(functions.size()) +
+         R"(, %out[%at]
       : tensor<128xf32>, !replay.view<?xf32, strides [1], align 16>
   replay.return
 })";
 }
 
-/// `function` of each input, by a kernel.
-std::vector<float> runKernel(const std::string &function,
+/// One function after the other of each input, by a kernel.
+std::vector<float> runKernel(const std::vector<std::string> &functions,
                              const std::vector<float> &inputs) {
   Compiler compiler;
   auto compiled = compiler.compileForHost(
       [&](mlir::MLIRContext &context) {
-        return mlir::parseSourceString<mlir::ModuleOp>(kernelText(function),
+        return mlir::parseSourceString<mlir::ModuleOp>(kernelText(functions),
                                                        &context);
       },
       *Target::parse("sm_90a"), CompileOptions());
@@ -172,7 +175,7 @@ TEST_CASE("exp is within 2 ulp of a normal result", "[math]") {
   // What is near the ends is the next test's.
   const double least = -126.5 * 0.69314718, most = 127.5 * 0.69314718;
   std::erase_if(in, [=](float x) { return x < least || x > most; });
-  std::vector<float> out = runKernel("math.exp", in);
+  std::vector<float> out = runKernel({"math.exp"}, in);
   Worst worst = worstOf(in, out, [](double x) { return std::exp(x); });
   CAPTURE(worst.input, worst.output, std::exp((double)worst.input));
   CHECK(worst.error <= 2);
@@ -183,7 +186,7 @@ TEST_CASE("exp beyond the normal numbers is 0 or infinite", "[math]") {
   for (float x = 87.0f; x < 110; x += 0.01f)
     in.insert(in.end(), {x, -x});
   in.insert(in.end(), {1e4f, -1e4f, 3e38f, -3e38f});
-  std::vector<float> out = runKernel("math.exp", in);
+  std::vector<float> out = runKernel({"math.exp"}, in);
   for (size_t i = 0; i < in.size(); ++i) {
     CAPTURE(in[i], out[i]);
     const double exact = std::exp((double)in[i]);
@@ -196,7 +199,7 @@ TEST_CASE("exp beyond the normal numbers is 0 or infinite", "[math]") {
 
 TEST_CASE("exp is exact where it can be", "[math]") {
   std::vector<float> in = {0.0f, -0.0f, kInf, -kInf, kNaN, -200, 200, 1e-30f},
-                     out = runKernel("math.exp", in);
+                     out = runKernel({"math.exp"}, in);
   CHECK(out[0] == 1);
   CHECK(out[1] == 1);
   CHECK(out[2] == kInf);
@@ -220,7 +223,7 @@ TEST_CASE("log1p is within 2 ulp from -1 to 2^126", "[math]") {
   std::erase_if(in, [](float x) {
     return x <= -1 || (x > 0x1p126f && x != kInf); // Not promised.
   });
-  std::vector<float> out = runKernel("math.log1p", in);
+  std::vector<float> out = runKernel({"math.log1p"}, in);
   Worst worst = worstOf(in, out, [](double x) { return std::log1p(x); });
   CAPTURE(worst.input, worst.output, std::log1p((double)worst.input));
   CHECK(worst.error <= 2);
@@ -229,11 +232,34 @@ TEST_CASE("log1p is within 2 ulp from -1 to 2^126", "[math]") {
 TEST_CASE("log1p is exact where it can be", "[math]") {
   std::vector<float> in = {0.0f,   -0.0f,   kInf,   kNaN,
                            1e-30f, -1e-30f, 1e-42f, -1e-42f},
-                     out = runKernel("math.log1p", in);
+                     out = runKernel({"math.log1p"}, in);
   CHECK(out[0] == 0);
   CHECK(out[1] == 0);
   CHECK(out[2] == kInf);
   CHECK(std::isnan(out[3]));
   for (int i = 4; i < 8; ++i)
     CHECK(out[i] == in[i]);
+}
+
+// The logarithm knows that its argument is at most 1, the exponential that its
+// own is never positive.
+TEST_CASE("log1p(exp(-|x|)) is within 2 ulp, and exp(-|x|) as well", "[math]") {
+  std::vector<float> in =
+      inputs({1e-3f, 0.34657359f, 0.6931472f, 87, 88, 1e9f});
+  std::erase_if(in, [](float x) { return std::fabs(x) > 87.33f && x == x; });
+  const std::vector<std::string> power = {"math.absf", "arith.negf",
+                                          "math.exp"};
+  std::vector<std::string> softplus = power;
+  softplus.push_back("math.log1p");
+  auto exact = [](double x) { return std::exp(-std::fabs(x)); };
+  std::vector<float> out = runKernel(power, in);
+  Worst worst = worstOf(in, out, exact);
+  CAPTURE(worst.input, worst.output);
+  CHECK(worst.error <= 2);
+  out = runKernel(softplus, in);
+  worst = worstOf(in, out, [&](double x) { return std::log1p(exact(x)); });
+  CAPTURE(worst.input, worst.output);
+  CHECK(worst.error <= 2);
+  // Infinite arguments.
+  CHECK(runKernel(softplus, {kInf, -kInf}) == std::vector<float>{0, 0});
 }
