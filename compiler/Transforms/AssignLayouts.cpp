@@ -377,10 +377,12 @@ private:
   }
 
   /// Every thread has its own elements: those of a vector, or the columns of a
-  /// tile, whose `axis` lies in registers.
+  /// tile, whose `axis` lies in registers. Neighbours stay together if there is
+  /// more than one for each thread.
   LinearLayout spreadOut(RankedTensorType type, int axis) {
     auto vector = [&](int64_t size) {
-      return LinearLayout::coalesced({size}, 0, 1, 32, numWarps);
+      int neighbours = std::clamp<int64_t>(size / (32 * numWarps), 1, 4);
+      return LinearLayout::coalesced({size}, 0, neighbours, 32, numWarps);
     };
     if (type.getRank() == 1)
       return vector(type.getDimSize(0));

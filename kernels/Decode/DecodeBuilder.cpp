@@ -242,8 +242,8 @@ private:
   }
 
   /// q (part 0) or k (1) of the key head, normalized over K if the spec says
-  /// so.
-  Value readKey(int part) {
+  /// so, and times `scale` if given.
+  Value readKey(int part, Value scale = {}) {
     int64_t k = spec.headDimK;
     const bool isOwn = spec.hasSeparateQkv && part == 1;
     Value head = at.keyHead;
@@ -253,11 +253,12 @@ private:
     Value x = b.loadTile(
         argumentView(isOwn ? "k" : "q", spec.actType, offset, Dim{k, 1}, k),
         {keys});
-    if (!spec.qkL2Norm)
-      return x;
-    b.describe("q/k norm");
-    Value norm = b.rsqrt(b.add(b.sum(b.mul(x, x)), b.f32(1e-6)));
-    return b.mul(x, b.splat(norm, x));
+    if (spec.qkL2Norm) {
+      b.describe("q/k norm");
+      Value norm = b.rsqrt(b.add(b.sum(b.mul(x, x)), b.f32(1e-6)));
+      scale = scale ? b.mul(norm, scale) : norm;
+    }
+    return scale ? b.mul(x, b.splat(scale, x)) : x;
   }
 
   Value readValue() {
@@ -284,9 +285,8 @@ private:
 
   Token readToken() {
     GateValues gate = readGate();
-    Value q = readKey(0), k = readKey(1), v = readValue();
-    Value scaled = b.mul(q, b.splat(b.argument("scale"), q));
-    return {gate, scaled, k, v, b.sum(b.mul(k, scaled))};
+    Value q = readKey(0, b.argument("scale")), k = readKey(1), v = readValue();
+    return {gate, q, k, v, b.sum(b.mul(k, q))};
   }
 
   void liveRow() {

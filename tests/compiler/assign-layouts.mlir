@@ -155,6 +155,22 @@ replay.kernel @exponentials(%i: i32) num_warps(4) blocks_per_row(1) {
   replay.return
 }
 
+// More than one for each thread: neighbours, so that their accesses are wide.
+// CHECK-LABEL: replay.kernel @exponentials_of_a_warp(
+// CHECK: load {{.*}} -> tensor<128xf32, #replay.layout<register = {{.}}[1], [2]], lane = {{.}}[4], [8], [16], [32], [64]], warp = []>>
+// CHECK-NEXT: math.exp
+replay.kernel @exponentials_of_a_warp(%i: i32) num_warps(1) blocks_per_row(1) {
+  %s, %v = builtin.unrealized_conversion_cast to !tile, !row
+  %t = replay.load %s[%i, %i] : !tile -> tensor<8x128xf32>
+  %x = replay.load %v[%i] : !row -> tensor<128xf32>
+  %e = math.exp %x : tensor<128xf32>
+  %thin = replay.expand %e axis 0 : tensor<128xf32> -> tensor<1x128xf32>
+  %wide = replay.broadcast %thin : tensor<1x128xf32> -> tensor<8x128xf32>
+  %p = arith.mulf %t, %wide : tensor<8x128xf32>
+  replay.store %p, %s[%i, %i] : tensor<8x128xf32>, !tile
+  replay.return
+}
+
 // A dot on the matrix unit is the strongest anchor: result, accumulator and
 // operands are fragments, loads and all.
 // CHECK-LABEL: replay.kernel @dot_tf32(
