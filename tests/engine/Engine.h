@@ -45,6 +45,7 @@ public:
   void step();
 
   bool isIdle() const { return running.empty(); }
+  size_t numRunning() const { return running.size(); }
   int numRanks() const { return int(ranks.size()); }
   /// The tokens of a request that finished, or nothing.
   Tokens someHistory();

@@ -2,6 +2,7 @@
 
 #include "tests/engine/Rank.h"
 
+#include "runtime/state/Sizing.h"
 #include "tests/engine/Expect.h"
 
 namespace replayjit::engine {
@@ -42,7 +43,12 @@ Rank::Rank(Jit &jit, const Model &model, int rank, int ranks,
     group.keyHeadTotal = model.groups[g].spec.numKeyHeads;
     group.keyHeadBegin = rank * group.spec.numKeyHeads;
   }
-  statePool = orStop(StatePool::allocate(jit, groups, engine.keys));
+  if (ranks == 1) {
+    statePool = orStop(StatePool::allocate(jit, groups, engine.keys));
+  } else {
+    pages = std::make_unique<Pages>(device, groups, engine.keys);
+    statePool = orStop(StatePool::adopt(jit, groups, pages->cursors()));
+  }
   for (int layer = 0; layer < model.numLayers(); ++layer) {
     const ParamBytes params = paramBytes(model, layer);
     layers.push_back(
@@ -51,7 +57,11 @@ Rank::Rank(Jit &jit, const Model &model, int rank, int ranks,
   }
   for (int rows : engine.batches) {
     Batch &batch = sizes[rows];
-    batch.plan = orStop(StepPlan::create(*statePool, rows));
+    batch.plan = orStop(
+        pages ? StepPlan::adopt(
+                    *statePool, rows,
+                    pages->planBuffers(StepPlan::bytesFor(*statePool, rows)))
+              : StepPlan::create(*statePool, rows));
     for (int layer = 0; layer < model.numLayers(); ++layer)
       batch.layers.push_back(makeBuffers(layer, rows));
     for (int g = 0; g < model.numGroups(); ++g) {
@@ -227,20 +237,25 @@ std::vector<double> Rank::foldedState(int layer, int slot, int ring,
   const ReplayLayer at = layerOf(*statePool, model, layer);
   // Copies of the one slot and ring, which are then slot 0 of themselves.
   std::vector<char> copies[4];
-  auto copy = [&](int i, uint64_t base, int64_t pitch, DataType type,
-                  int number) {
-    const size_t bytes = pitch * byteSize(type);
-    copies[i].resize(bytes);
-    orStop(
-        device.copyFromDevice(copies[i].data(), base + number * bytes, bytes));
+  auto copy = [&](int i, uint64_t base, int64_t pitch, int64_t elements,
+                  DataType type, int number) {
+    copies[i].resize(elements * byteSize(type));
+    orStop(device.copyFromDevice(copies[i].data(),
+                                 base + number * pitch * byteSize(type),
+                                 copies[i].size()));
     return reinterpret_cast<uint64_t>(copies[i].data());
   };
+  const SlotPitches sizes = slotPitches(spec);
   ReplayLayer local = at;
-  local.state = copy(0, at.state, at.statePitch, spec.stateType, slot);
+  local.state =
+      copy(0, at.state, at.statePitch, sizes.state, spec.stateType, slot);
   if (cursor.writePos > 0) {
-    local.dRing = copy(1, at.dRing, at.dPitch, spec.ringType, ring);
-    local.kRing = copy(2, at.kRing, at.kPitch, spec.ringType, ring);
-    local.gRing = copy(3, at.gRing, at.gPitch, DataType::F32, ring);
+    local.dRing =
+        copy(1, at.dRing, at.dPitch, sizes.dRing, spec.ringType, ring);
+    local.kRing =
+        copy(2, at.kRing, at.kPitch, sizes.kRing, spec.ringType, ring);
+    local.gRing =
+        copy(3, at.gRing, at.gPitch, sizes.gRing, DataType::F32, ring);
   }
   std::vector<double> all;
   for (int head = 0; head < spec.numValueHeads; ++head) {

@@ -2,7 +2,8 @@
 //
 // A pool with this rank's heads of all layers, a plan and input buffers for
 // each padded batch size, and the launches of a step. Rows and slots are the
-// engine's, the same on all of its ranks.
+// engine's, the same on all of its ranks. Where there is one rank the pool
+// allocates its memory, else it adopts the engine's.
 //
 //===----------------------------------------------------------------------===//
 #ifndef REPLAYJIT_TESTS_ENGINE_RANK_H
@@ -10,6 +11,7 @@
 
 #include "tests/engine/Graph.h"
 #include "tests/engine/HostPlan.h"
+#include "tests/engine/Pages.h"
 
 #include <map>
 
@@ -73,6 +75,7 @@ private:
   const Model &model;
   const int rank, ranks;
   Device &device;
+  std::unique_ptr<Pages> pages; ///< What the pool adopted; null if nothing.
   std::unique_ptr<StatePool> statePool;
   std::vector<Layer> layers;
   std::map<int, Batch> sizes; ///< Gone before the pool.

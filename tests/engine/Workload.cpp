@@ -80,11 +80,18 @@ bool Workload::isIdle() const {
                      [](const auto &engine) { return engine->isIdle(); });
 }
 
+int Workload::numFinished() const {
+  size_t unfinished = waiting.size() + retracted.size();
+  for (const auto &engine : engines)
+    unfinished += engine->numRunning();
+  return std::max(0, numRequests - int(unfinished)); // forks are not counted
+}
+
 void Workload::run() {
   Progress progress(options.requests);
   while (numRequests < options.requests || !isIdle())
     for (auto &engine : engines) {
-      progress.update(std::min(numRequests, options.requests), model.name);
+      progress.update(numFinished(), model.name);
       arrive(*engine);
       disturb(*engine);
       engine->step();

@@ -32,6 +32,7 @@ private:
   void arrive(Engine &engine);
   void disturb(Engine &engine);
   bool isIdle() const;
+  int numFinished() const;
 
   const Model &model;
   const WorkloadOptions options;

@@ -20,8 +20,8 @@ static const char usage[] =
 
 Serves N requests on two engines, of one rank and of two, for each model, and
 compares all outputs with the recurrence in fp64. The emulation has small heads,
-a GPU real ones, unless --heads says otherwise. --cache has the kernels for the GPU; --fill-cache makes them on
-a machine without one.
+a GPU real ones, unless --heads says otherwise. --cache has the kernels for the
+GPU; --fill-cache makes them on a machine without one.
 )";
 
 void engine::stop(const std::string &why) {
