@@ -517,8 +517,8 @@ def Replay_DotOp : Replay_Op<"dot", [Pure]> {
   let summary = "Matrix product of two tiles plus an accumulator";
   let description = [{
     `c + a b` with f32 accumulation. `precision` alone says how the f32 operands
-    round: `ieee` not at all (FMA), `tf32`, `bf16`, `f16` once, `tf32x3` as three
-    tf32 products of high and low parts.
+    round: `ieee` not at all (FMA), `bf16` and `f16` to nearest, `tf32` cut off as
+    by the matrix unit, `tf32x3` as three products of high and low parts.
 
     Constraints: (O1) a is MxK, b is KxN, c and the result are MxN, all f32;
     (O2) all but `ieee`: M and K are at least 16, N at least 8.

@@ -13,9 +13,11 @@
 #bi = #replay.layout<register = [[0, 1], [1, 0]], lane = [[0, 2], [0, 4], [0, 0], [0, 0], [0, 0]], warp = []>
 !m = !replay.view<32x16xf32, strides [16, 1], align 16>
 
-// Two steps of K = 8; every operand is rounded to tf32, to nearest, ties away.
+// Two steps of K = 8; every operand is cut off to tf32.
 // CHECK-LABEL: llvm.func @tf32(
-// CHECK-COUNT-6: nvvm.convert.float.to.tf32 {{.*}}{rnd = #nvvm.fp_rnd_mode<rna>}
+// CHECK-DAG: %[[MASK:.*]] = arith.constant -8192 : i32
+// CHECK-NOT: nvvm.convert.float.to.tf32
+// CHECK-COUNT-6: arith.andi %{{.*}}, %{{.*}} : i32
 // CHECK: %[[D:.*]] = nvvm.mma.sync A[{{.*}}] B[{{.*}}] C[{{.*}}] {{.*}}#nvvm.shape<m = 16, n = 8, k = 8>
 // CHECK: %[[D0:.*]] = llvm.extractvalue %[[D]][0]
 // CHECK: nvvm.mma.sync A[{{.*}}] B[{{.*}}] C[%[[D0]],
@@ -33,9 +35,10 @@ replay.kernel @tf32(%p: !replay.ptr<f32>, %n: i64) num_warps(1) blocks_per_row(1
   replay.return
 }
 
-// Three products a step: low by high, high by low, then high by high.
+// Three products a step: low by high, high by low, then high by high; the high
+// part is rounded to nearest, ties away.
 // CHECK-LABEL: llvm.func @tf32x3(
-// CHECK: nvvm.convert.float.to.tf32
+// CHECK: nvvm.convert.float.to.tf32 {{.*}}{rnd = #nvvm.fp_rnd_mode<rna>}
 // CHECK: arith.subf
 // CHECK-COUNT-6: nvvm.mma.sync
 // CHECK-NOT: nvvm.mma.sync

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares the rebuild kernels with the Triton program that rounds the same way.
+"""Compares the rebuild kernels with the Triton program.
 
 Both run every launch from the same memory. A launch has a row at every phase of
 the ring and rows that flush by force; its inputs are new, and the next one starts
@@ -24,9 +24,7 @@ MANTISSA = {torch.bfloat16: 7, torch.float16: 10, torch.float32: 23}
 TILE = 64  # rows of the state per block; K is cut in two
 WRITTEN = ("state", "dRing", "kRing", "gRing")
 EQUAL, UNITS = 0.99, 2
-# Relative norms of fp32: operands rounded alike, and Triton's cut off where ours
-# are rounded, which is 2^-11 of the ring's part for each of the two on average.
-NORM, NORM_CUT_OFF = 5e-4, 1e-3
+NORM = 5e-4  # Relative, of fp32.
 
 
 @dataclasses.dataclass
@@ -160,9 +158,9 @@ def compare(opt, case, launch, reference):
     return results
 
 
-def triton_program(opt, tile, warps, nearest):
+def triton_program(tile, warps):
     def launch(x):
-        tk.launch_replay(x, x.batch, tile, warps, x.scale, norm=True, nearest=nearest)
+        tk.launch_replay(x, x.batch, tile, warps, x.scale, norm=True)
     return launch
 
 
@@ -185,7 +183,7 @@ def find_kernel(opt, case, kernels):
 def check(opt, case, kernels):
     """Prints a row per comparison; [sentence about what is wrong]."""
     if opt.self_check:
-        launch = triton_program(opt, TILE // 2, 2, nearest=True)
+        launch = triton_program(TILE // 2, 2)
     else:
         kernel = find_kernel(opt, case, kernels)
         if kernel is None:
@@ -193,20 +191,13 @@ def check(opt, case, kernels):
                     + case.command(opt, opt.kernels)]
         launch = kernel.launch
         kernel.prepare()
-    wrong = []
-    # Triton does not round fp32 operands: that comparison is one of norms.
-    for nearest in (True, False) if case.act == "fp32" else (False,):
-        against = "Triton, rounding to tf32" if nearest else "Triton"
-        results = compare(opt, case, launch, triton_program(opt, TILE, 1, nearest))
-        cut_off = case.act == "fp32" and not nearest
-        limit = NORM_CUT_OFF if cut_off else NORM if case.act == "fp32" else float("inf")
-        bad = [name for name, result in results.items()
-               if not (result.norm <= limit and (cut_off or result.rounds_alike()))]
-        cells = " | ".join(str(result) for result in results.values())
-        print(f"| {case} | {against} | {cells} | {'FAILED' if bad else 'ok'} |", flush=True)
-        if bad:
-            wrong.append(f"{case}: {', '.join(bad)} disagree with {against}")
-    return wrong
+    results = compare(opt, case, launch, triton_program(TILE, 1))
+    limit = NORM if case.act == "fp32" else float("inf")
+    bad = [name for name, result in results.items()
+           if not (result.norm <= limit and result.rounds_alike())]
+    cells = " | ".join(str(result) for result in results.values())
+    print(f"| {case} | {cells} | {'FAILED' if bad else 'ok'} |", flush=True)
+    return [f"{case}: {', '.join(bad)} disagree with Triton"] if bad else []
 
 
 def main():
@@ -244,8 +235,8 @@ def main():
         torch.zeros(1, device="cuda")  # makes the context that the kernels use
     kernels = load_kernels(opt.kernels, []) if opt.kernels else []
     print("Each cell: % equal, largest distance in units in the last place, relative norm.\n")
-    print("| case | against | out | flushed state | appended d | |")
-    print("|---|---|---|---|---|---|")
+    print("| case | out | flushed state | appended d | |")
+    print("|---|---|---|---|---|")
     wrong = []
     for case in cases:
         try:

@@ -102,28 +102,17 @@ def packed_decode(qkv_ptr, a_ptr, b_ptr, a_log_ptr, dt_bias_ptr, out_ptr, state_
 
 
 @triton.jit
-def _operand(x, DOT: tl.constexpr, NEAREST: tl.constexpr):
-    """x as an operand of tl.dot. The matrix unit cuts an fp32 one off to tf32;
-    NEAREST rounds it first, ties away from zero."""
-    x = x.to(DOT)
-    if NEAREST and DOT == tl.float32:
-        bits = x.to(tl.int32, bitcast=True)
-        x = ((bits + 0x1000) & -0x2000).to(tl.float32, bitcast=True)
-    return x
-
-
-@triton.jit
-def _rebuild(s0_at, k_ring_at, tile_ok, ring_ok, wd, decay, DOT: tl.constexpr,
-             NEAREST: tl.constexpr):
-    """One K tile of S: decay * S0 + (W d)^T k, the product on tensor cores."""
+def _rebuild(s0_at, k_ring_at, tile_ok, ring_ok, wd, decay, DOT: tl.constexpr):
+    """One K tile of S: decay * S0 + (W d)^T k, the product on tensor cores, which
+    cut fp32 operands off to tf32."""
     s0 = tl.load(s0_at, mask=tile_ok, other=0.0).to(tl.float32)
-    k = _operand(tl.load(k_ring_at, mask=ring_ok, other=0.0), DOT, NEAREST)
+    k = tl.load(k_ring_at, mask=ring_ok, other=0.0).to(DOT)
     return tl.dot(wd, k, input_precision="tf32") + s0 * decay
 
 
 @triton.jit
 def _rebuild_kda(s0_at, k_ring_at, g_ring_at, tile_ok, ring_ok, later_ok, d,
-                 K: tl.constexpr, DOT: tl.constexpr, NEAREST: tl.constexpr):
+                 K: tl.constexpr, DOT: tl.constexpr):
     """The same with a gate per channel: decay * S0 + d^T (W k)."""
     s0 = tl.load(s0_at, mask=tile_ok, other=0.0).to(tl.float32)
     g_rows = tl.load(g_ring_at, mask=ring_ok, other=0.0)
@@ -131,8 +120,7 @@ def _rebuild_kda(s0_at, k_ring_at, g_ring_at, tile_ok, ring_ok, later_ok, d,
     k = tl.load(k_ring_at, mask=ring_ok, other=0.0).to(tl.float32)
     wk = k * tl.exp(tl.cumsum(g_later, 0, reverse=True))
     decay = tl.exp(tl.sum(g_rows, 0))
-    wk = _operand(wk, DOT, NEAREST)
-    return tl.dot(d, wk, input_precision="tf32") + s0 * decay[None, :]
+    return tl.dot(d, wk.to(DOT), input_precision="tf32") + s0 * decay[None, :]
 
 
 @triton.jit
@@ -143,8 +131,7 @@ def replay_decode(qkv_ptr, a_ptr, b_ptr, a_log_ptr, dt_bias_ptr, out_ptr, state_
                   lower_bound, H: tl.constexpr, HV: tl.constexpr, K: tl.constexpr, V: tl.constexpr,
                   L: tl.constexpr, BK: tl.constexpr, BKT: tl.constexpr,
                   BV: tl.constexpr, BL: tl.constexpr, NORM: tl.constexpr,
-                  FORCE: tl.constexpr, KDA: tl.constexpr, BOUNDED: tl.constexpr,
-                  NEAREST: tl.constexpr):
+                  FORCE: tl.constexpr, KDA: tl.constexpr, BOUNDED: tl.constexpr):
     """Grid (V tiles, B, HV); BK, BL = next powers of two of K and L (BL >= 16),
     BKT = columns per K tile."""
     tile = tl.program_id(0)
@@ -195,11 +182,11 @@ def replay_decode(qkv_ptr, a_ptr, b_ptr, a_log_ptr, dt_bias_ptr, out_ptr, state_
 
     # History: the decay of S0 and the scaled d rows [BV, BL]. KDA scales k.
     if KDA:
-        wd = _operand(d_rows, DOT, NEAREST)
+        wd = d_rows.to(DOT)
     else:
         decay = tl.exp(tl.sum(g_rows, 0))
         w = tl.exp(tl.cumsum(g_later, 0, reverse=True))
-        wd = _operand(d_rows * w[None, :], DOT, NEAREST)
+        wd = (d_rows * w[None, :]).to(DOT)
 
     # This token.
     q_scale = scale
@@ -227,15 +214,13 @@ def replay_decode(qkv_ptr, a_ptr, b_ptr, a_log_ptr, dt_bias_ptr, out_ptr, state_
         ring_ok = j_ok[:, None] & kt_ok[None, :]
         if KDA:
             s = _rebuild_kda(s_at, k_base + ring_at, g_at + ring_at, tile_ok, ring_ok,
-                             (j + 1 < m)[:, None] & kt_ok[None, :], wd, K, DOT,
-                             NEAREST)
+                             (j + 1 < m)[:, None] & kt_ok[None, :], wd, K, DOT)
             alpha_t = tl.exp(_gate(tl.load(a_at + kt, mask=kt_ok, other=0.0), a_log,
                                    tl.load(bias_at + kt, mask=kt_ok, other=0.0),
                                    lower_bound, BOUNDED))
             s *= alpha_t[None, :]
         else:
-            s = _rebuild(s_at, k_base + ring_at, tile_ok, ring_ok, wd, decay, DOT,
-                         NEAREST)
+            s = _rebuild(s_at, k_base + ring_at, tile_ok, ring_ok, wd, decay, DOT)
         q = tl.load(q_at + kt, mask=kt_ok, other=0.0).to(tl.float32) * q_scale
         k = tl.load(k_at + kt, mask=kt_ok, other=0.0).to(tl.float32) * k_scale
         s_q += tl.sum(s * q[None, :], 1)
@@ -256,15 +241,14 @@ def replay_decode(qkv_ptr, a_ptr, b_ptr, a_log_ptr, dt_bias_ptr, out_ptr, state_
             ring_ok = j_ok[:, None] & kt_ok[None, :]
             if KDA:
                 s = _rebuild_kda(s_at, k_base + ring_at, g_at + ring_at, tile_ok, ring_ok,
-                                 (j + 1 < m)[:, None] & kt_ok[None, :], wd, K, DOT,
-                                 NEAREST)
+                                 (j + 1 < m)[:, None] & kt_ok[None, :], wd, K, DOT)
                 alpha_t = tl.exp(_gate(tl.load(a_at + kt, mask=kt_ok, other=0.0), a_log,
                                        tl.load(bias_at + kt, mask=kt_ok, other=0.0),
                                        lower_bound, BOUNDED))
                 s *= alpha_t[None, :]
             else:
                 s = alpha * _rebuild(s_at, k_base + ring_at, tile_ok, ring_ok, wd,
-                                     decay, DOT, NEAREST)
+                                     decay, DOT)
             k = tl.load(k_at + kt, mask=kt_ok, other=0.0).to(tl.float32) * k_scale
             s += d[:, None] * k[None, :]
             tl.store(s_at, s.to(state_ptr.dtype.element_ty), mask=tile_ok)
@@ -301,9 +285,8 @@ def launch_packed(x, grid_rows, tile, warps, scale, norm):
         KDA=x.kda, BOUNDED=x.bounded, num_warps=warps)
 
 
-def launch_replay(x, grid_rows, tile, warps, scale, norm, nearest=False):
-    """Launches replay_decode over the first grid_rows rows of the buffers `x`;
-    with `nearest` it rounds fp32 operands of its dot to tf32."""
+def launch_replay(x, grid_rows, tile, warps, scale, norm):
+    """Launches replay_decode over the first grid_rows rows of the buffers `x`."""
     K, V, L = x.state.shape[3], x.state.shape[2], x.dRing.shape[2]
     BK = triton.next_power_of_2(K)
     replay_decode[(triton.cdiv(V, tile), grid_rows, x.HV)](
@@ -314,4 +297,4 @@ def launch_replay(x, grid_rows, tile, warps, scale, norm, nearest=False):
         x.kRing.stride(0), x.gRing.stride(0), scale, x.lowerBound,
         H=x.H, HV=x.HV, K=K, V=V, L=L, BK=BK, BKT=max(BK // 2, 16), BV=tile,
         BL=max(16, triton.next_power_of_2(L)), NORM=norm, FORCE=True,
-        KDA=x.kda, BOUNDED=x.bounded, NEAREST=nearest, num_warps=warps)
+        KDA=x.kda, BOUNDED=x.bounded, num_warps=warps)

@@ -2,7 +2,7 @@
 //
 // What a launch with Readout::Rebuild computes, in plain loops over host
 // memory: fp32 throughout, but the operands of the product that forms the state
-// are rounded to the output's type (tf32 for fp32):
+// are rounded to the output's type (cut off to tf32 for fp32):
 //     GDN  S = A S0 + sum_j round(W_j d_j) round(k_j)^T
 //     KDA  S = S0 diag(A) + sum_j round(d_j) round(W_j k_j)^T
 // It shares no formula with the kernels, and the order of its sums is its own.
@@ -23,8 +23,8 @@ namespace replayjit {
 
 /// What happens to an operand of the product.
 enum class OperandRounding {
-  Nearest,  ///< To the output's type; tf32 as cvt.rna does, ties away from 0.
-  Truncate, ///< tf32 as the matrix unit does with a plain float; else Nearest.
+  Reference, ///< To the output's type; fp32 is cut off to tf32.
+  Nearest,   ///< fp32 to the nearest tf32, ties away from 0; else the same.
   None,
 };
 
@@ -43,8 +43,8 @@ class RebuildModel {
 public:
   explicit RebuildModel(const DecodeSpec &spec) : spec(spec) {}
 
-  OperandRounding dRounding = OperandRounding::Nearest; ///< Of d or W d.
-  OperandRounding kRounding = OperandRounding::Nearest; ///< Of k or W k.
+  OperandRounding dRounding = OperandRounding::Reference; ///< Of d or W d.
+  OperandRounding kRounding = OperandRounding::Reference; ///< Of k or W k.
 
   /// Runs a launch whose arguments are host addresses.
   void step(const DecodeArgs &args) const {

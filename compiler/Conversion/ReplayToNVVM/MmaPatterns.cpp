@@ -27,7 +27,14 @@ struct Fragment {
   }
 };
 
-Value toTf32(ThreadBuilder &b, Value value) {
+/// As Triton's dots and the matrix unit itself take an fp32 operand: the bits
+/// that tf32 has not are cut off.
+Value cutToTf32(ThreadBuilder &b, Value value) {
+  Value bits = arith::BitcastOp::create(b, b.getI32Type(), value);
+  return arith::AndIOp::create(b, bits, b.i32(~0x1fff));
+}
+
+Value roundToTf32(ThreadBuilder &b, Value value) {
   return NVVM::ConvertFloatToTF32Op::create(
       b, b.getI32Type(), value, NVVM::FPRoundingMode::RNA,
       NVVM::SaturationMode::NONE, /*relu=*/false);
@@ -130,23 +137,28 @@ struct DotPattern : ReplayPattern<DotOp> {
     SmallVector<Value> as = {a.at(m, k), a.at(m + 8, k), a.at(m, k + 4),
                              a.at(m + 8, k + 4)};
     SmallVector<Value> bv = {bs.at(k, n), bs.at(k + 4, n)};
-    auto round = [&](ArrayRef<Value> values) {
-      return llvm::map_to_vector(values,
-                                 [&](Value value) { return toTf32(b, value); });
+    auto each = [&](ArrayRef<Value> values, auto convert) {
+      return llvm::map_to_vector(
+          values, [&](Value value) { return Value(convert(b, value)); });
     };
-    SmallVector<Value> aHigh = round(as), bHigh = round(bv);
-    if (threePasses) {
-      auto rest = [&](ArrayRef<Value> values, ArrayRef<Value> high) {
-        SmallVector<Value> low;
-        for (auto [value, bits] : llvm::zip(values, high)) {
-          Value rounded = arith::BitcastOp::create(b, b.getF32Type(), bits);
-          low.push_back(toTf32(b, arith::SubFOp::create(b, value, rounded)));
-        }
-        return low;
-      };
-      c = mma(b, rest(as, aHigh), bHigh, c, 8, NVVM::MMATypes::tf32);
-      c = mma(b, aHigh, rest(bv, bHigh), c, 8, NVVM::MMATypes::tf32);
+    if (!threePasses) {
+      c = mma(b, each(as, cutToTf32), each(bv, cutToTf32), c, 8,
+              NVVM::MMATypes::tf32);
+      return;
     }
+    // The nearest tf32, so that the rest is as small as it can be.
+    SmallVector<Value> aHigh = each(as, roundToTf32),
+                       bHigh = each(bv, roundToTf32);
+    auto rest = [&](ArrayRef<Value> values, ArrayRef<Value> high) {
+      SmallVector<Value> low;
+      for (auto [value, bits] : llvm::zip(values, high)) {
+        Value rounded = arith::BitcastOp::create(b, b.getF32Type(), bits);
+        low.push_back(roundToTf32(b, arith::SubFOp::create(b, value, rounded)));
+      }
+      return low;
+    };
+    c = mma(b, rest(as, aHigh), bHigh, c, 8, NVVM::MMATypes::tf32);
+    c = mma(b, aHigh, rest(bv, bHigh), c, 8, NVVM::MMATypes::tf32);
     c = mma(b, aHigh, bHigh, c, 8, NVVM::MMATypes::tf32);
   }
 };
