@@ -31,13 +31,16 @@ constexpr int64_t anyNumber = std::numeric_limits<int64_t>::max();
 // q and k once. Half the state's bytes reach that point with fewer heads.
 constexpr BlockChoice fp32Blocks[] = {
     {128, 32, 4, 144, 2}, {4096, 64, 4, 168, 2}, {anyNumber, 128, 4, 0, 2}};
-constexpr BlockChoice halfBlocks[] = {{256, 64, 4, 168, 2},
-                                      {anyNumber, 128, 4, 0, 2}};
+constexpr BlockChoice halfBlocks[] = {
+    {32, 16, 2, 0, 2}, {256, 64, 4, 168, 2}, {anyNumber, 128, 4, 0, 2}};
 // A scan of the gates for each block: larger ones pay sooner. Where the gates
 // are sums, their exchange costs a whole head more than it saves.
-constexpr BlockChoice kdaBlocks[] = {{4096, 64, 4, 168, 2},
+constexpr BlockChoice kdaBlocks[] = {{32, 32, 4, 0, 2},
+                                     {128, 64, 4, 0, 2},
+                                     {4096, 64, 4, 168, 2},
                                      {anyNumber, 128, 4, 0, 2}};
-constexpr BlockChoice prefixBlocks[] = {{anyNumber, 64, 4, 168, 2}};
+constexpr BlockChoice prefixBlocks[] = {
+    {32, 32, 4, 0, 2}, {128, 64, 4, 0, 2}, {anyNumber, 64, 4, 168, 2}};
 // Without a ring a head's rows share q and k alone, and a block of one warp
 // never waits for another.
 constexpr BlockChoice packedBlocks[] = {{anyNumber, 8, 1, 0, 1}};
