@@ -32,11 +32,11 @@ double RandomInputs::gateInput(int ringRow, int channel) {
 double RandomInputs::betaInput() {
   double input = 0;
   for (int tries = 0; tries < 100; ++tries) {
-    input = roundTo(spec.gateType, gaussian(1));
+    input = roundTo(spec.betaType, gaussian(1));
     const double beta = 1 / (1 + std::exp(-input));
-    if (!spec.betaRound || spec.gateType == DataType::F32 ||
-        roundTo(spec.gateType, beta * (1 + 1e-6)) ==
-            roundTo(spec.gateType, beta * (1 - 1e-6)))
+    if (!spec.betaRound || spec.betaType == DataType::F32 ||
+        roundTo(spec.betaType, beta * (1 + 1e-6)) ==
+            roundTo(spec.betaType, beta * (1 - 1e-6)))
       break;
   }
   return input;

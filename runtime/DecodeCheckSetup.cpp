@@ -36,9 +36,9 @@ DecodeSession::DecodeSession(Device &device, const DecodeProblem &problem)
     return dims;
   };
   a = layout.padded("a", spec.gateType, gates({B, HV}), rowPadding);
-  b = layout.padded("b", spec.gateType, {B, HV}, rowPadding);
+  b = layout.padded("b", spec.betaType, {B, HV}, rowPadding);
   aLog = layout.dense("A_log", spec.paramType, {HV});
-  dtBias = layout.dense("dt_bias", spec.paramType, gates({HV}));
+  dtBias = layout.dense("dt_bias", spec.biasType, gates({HV}));
   out = layout.padded("out", spec.outType, {B, HV, V}, rowPadding);
   pools = layout.pools(slots, ringSlots, problem.firstSlot, slotPadding);
 

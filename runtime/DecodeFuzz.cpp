@@ -67,7 +67,9 @@ void drawSpec(Draw &draw, DecodeSpec &spec, float &lowerBound) {
   spec.ringDepth = draw.of({1, 2, 3, 4, 5, 8, 8, 11, 16, 16, 19});
   spec.actType = anyFloat(draw);
   spec.gateType = draw.once(3) ? DataType::F32 : spec.actType;
+  spec.betaType = draw.once(3) ? DataType::F32 : spec.actType;
   spec.paramType = draw.once(3) ? DataType::BF16 : DataType::F32;
+  spec.biasType = draw.once(3) ? DataType::BF16 : DataType::F32;
   spec.outType = anyFloat(draw);
   spec.stateType = anyFloat(draw);
   spec.ringType = anyFloat(draw);

@@ -102,11 +102,12 @@ template <typename Problem> Respects<Problem> commonRespects() {
     add([=](P &p) { p.spec.*field = true; });
   add([](P &p) { p.spec.indexType = DataType::I32; });
   for (DataType DecodeSpec::*field :
-       {&DecodeSpec::actType, &DecodeSpec::gateType, &DecodeSpec::paramType,
-        &DecodeSpec::outType, &DecodeSpec::stateType, &DecodeSpec::ringType})
+       {&DecodeSpec::actType, &DecodeSpec::gateType, &DecodeSpec::betaType,
+        &DecodeSpec::paramType, &DecodeSpec::biasType, &DecodeSpec::outType,
+        &DecodeSpec::stateType, &DecodeSpec::ringType})
     add([=](P &p) { p.spec.*field = DataType::F32; });
-  add([](P &p) { // a 16-bit gate has the type of the activations
-    p.spec.actType = p.spec.gateType = DataType::F32;
+  add([](P &p) { // a or b of 16 bits has the type of the activations
+    p.spec.actType = p.spec.gateType = p.spec.betaType = DataType::F32;
   });
   add([](P &p) { p.spec.numKeyHeads = p.spec.numValueHeads = 1; });
   add([](P &p) { p.spec.numValueHeads = p.spec.numKeyHeads; });

@@ -23,8 +23,21 @@ static constexpr Variation commonVariations[] = {
     {"ring-fp16", [](P &p) { setTypes(p.spec, F32, BF16, F32, F16); }},
     {"gate-fp32",
      [](P &p) {
+       p.spec.gateType = p.spec.betaType = F32;
+       p.spec.paramType = p.spec.biasType = BF16;
+     }},
+    // As Kimi and Qwen3-Next are served.
+    {"beta-fp32-bias-bf16",
+     [](P &p) {
+       p.spec.betaType = F32;
+       p.spec.biasType = BF16;
+       p.spec.betaRound = true;
+     }},
+    {"gate-fp32-param-bf16",
+     [](P &p) {
        p.spec.gateType = F32;
        p.spec.paramType = BF16;
+       p.spec.betaRound = true;
      }},
     {"k64-v128", [](P &p) { setSizes(p.spec, 1, 2, 64, 128, 8); }},
     {"k128-v64", [](P &p) { setSizes(p.spec, 1, 2, 128, 64, 8); }},

@@ -43,7 +43,7 @@ inline DecodeProblem baseProblem(Readout readout) {
 
 inline void setTypes(DecodeSpec &spec, DataType act, DataType out,
                      DataType state, DataType ring) {
-  spec.actType = spec.gateType = act;
+  spec.actType = spec.gateType = spec.betaType = act;
   spec.outType = out;
   spec.stateType = state;
   spec.ringType = ring;

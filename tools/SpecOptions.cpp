@@ -57,9 +57,14 @@ void SpecOptions::addFactsTo(CLI::App &app) {
   group = "Element types";
   const std::string types = ": fp32, bf16 or fp16";
   app.add_option("--act", act, "Type of q, k and v" + types)->group(group);
-  app.add_option("--gate-type", gate, "Type of a and b; default: that of --act")
+  app.add_option("--gate-type", gate, "Type of a; default: that of --act")
       ->group(group);
-  app.add_option("--param-type", param, "Type of A_log and dt_bias")
+  app.add_option("--beta-type", beta, "Type of b; default: that of --gate-type")
+      ->group(group);
+  app.add_option("--param-type", param, "Type of A_log: fp32 or bf16")
+      ->group(group);
+  app.add_option("--bias-type", bias,
+                 "Type of dt_bias; default: that of --param-type")
       ->group(group);
   app.add_option("--out-type", out,
                  "Type of the output; default: that of --act")
@@ -169,14 +174,17 @@ Result<DecodeSpec> SpecOptions::spec() const {
   const bool hasRing = spec.family != Family::Packed;
   spec.ringDepth = ringDepth.value_or(hasRing ? spec.ringDepth : 1);
   spec.alignment = alignment.value_or(spec.alignment);
+  const std::optional<std::string> &gateOrAct = gate ? gate : act;
   struct Flag {
     DataType &field;
     const char *name;
     const std::optional<std::string> &value;
   };
   for (Flag flag : {Flag{spec.actType, "actType", act},
-                    Flag{spec.gateType, "gateType", gate ? gate : act},
+                    Flag{spec.gateType, "gateType", gateOrAct},
+                    Flag{spec.betaType, "betaType", beta ? beta : gateOrAct},
                     Flag{spec.paramType, "paramType", param},
+                    Flag{spec.biasType, "biasType", bias ? bias : param},
                     Flag{spec.outType, "outType", out ? out : act},
                     Flag{spec.stateType, "stateType", state},
                     Flag{spec.ringType, "ringType", ring},

@@ -38,7 +38,8 @@ private:
   std::string model;
   int tensorParallel = 1;
   std::optional<int> heads, valueHeads, k, v, ringDepth, alignment;
-  std::optional<std::string> act, gate, param, out, state, ring, index;
+  std::optional<std::string> act, gate, beta, param, bias, out, state, ring,
+      index;
   bool isKda = false, betaRound = false, noNorm = false, isCircular = false;
   bool separateQkv = false, ringIndices = false, dstIndices = false,
        trackIndices = false, noForceFlush = false, noMask = false,

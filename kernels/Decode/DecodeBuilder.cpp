@@ -37,8 +37,8 @@ std::vector<ArgumentSpec> argumentsOf(const DecodeSpec &spec) {
   if (spec.abi == LaunchAbi::Triton)
     return {
         input("q", spec.actType),        input("a", spec.gateType),
-        input("b", spec.gateType),       input("aLog", spec.paramType),
-        input("dtBias", spec.paramType), memory("out", spec.outType),
+        input("b", spec.betaType),       input("aLog", spec.paramType),
+        input("dtBias", spec.biasType),  memory("out", spec.outType),
         memory("state", spec.stateType), memory("finalState", spec.stateType),
         memory("dRing", spec.ringType),  memory("kRing", spec.ringType),
         memory("gRing", DataType::F32),  memory("stateIndices", index),
@@ -51,8 +51,8 @@ std::vector<ArgumentSpec> argumentsOf(const DecodeSpec &spec) {
           input("q", spec.actType), scalar("qStride"),
           //
           input("a", spec.gateType), scalar("aStride"),
-          input("b", spec.gateType), scalar("bStride"),
-          input("aLog", spec.paramType), input("dtBias", spec.paramType),
+          input("b", spec.betaType), scalar("bStride"),
+          input("aLog", spec.paramType), input("dtBias", spec.biasType),
           memory("out", spec.outType), scalar("outStride"),
           //
           memory("dRing", spec.ringType), scalar("dPitch"),
@@ -224,7 +224,7 @@ private:
     };
     Value a =
         perChannel("a", spec.gateType, b.mulI(at.row64, b.argument("aStride")));
-    Value bias = perChannel("dtBias", spec.paramType, b.i64(0));
+    Value bias = perChannel("dtBias", spec.biasType, b.i64(0));
     Value beta = scalar("b", inRow("bStride", at.head));
     Value aLog = scalar("aLog", b.toI64(at.head));
     b.describe("gate");
@@ -237,7 +237,7 @@ private:
                 b.splat(b.argument("lowerBound"), x));
     beta = b.sigmoid(beta);
     if (spec.betaRound)
-      beta = b.roundedTo(beta, spec.gateType);
+      beta = b.roundedTo(beta, spec.betaType);
     return {g, b.exp(g), beta};
   }
 

@@ -15,10 +15,10 @@ namespace replayjit {
 DecodeTensors::DecodeTensors(const DecodeSpec &spec, const DecodeArgs &args)
     : mixedQkv{spec.actType, args.q, args.qStride}, a{spec.gateType, args.a,
                                                       args.aStride},
-      b{spec.gateType, args.b, args.bStride}, aLog{spec.paramType, args.aLog,
+      b{spec.betaType, args.b, args.bStride}, aLog{spec.paramType, args.aLog,
                                                    0},
-      dtBias{spec.paramType, args.dtBias, 0}, out{spec.outType, args.out,
-                                                  args.outStride},
+      dtBias{spec.biasType, args.dtBias, 0}, out{spec.outType, args.out,
+                                                 args.outStride},
       state{spec.stateType, args.state, args.statePitch}, dRing{spec.ringType,
                                                                 args.dRing,
                                                                 args.dPitch},
@@ -91,7 +91,7 @@ DecodeToken readToken(const DecodeSpec &spec, const DecodeArgs &args, int row) {
   for (int hv = 0; hv < HV; ++hv) {
     token.beta[hv] = sigmoid(tensors.b.get(row, hv)); // R4
     if (spec.betaRound)
-      token.beta[hv] = roundTo(spec.gateType, token.beta[hv]);
+      token.beta[hv] = roundTo(spec.betaType, token.beta[hv]);
     for (int i = hv * G; i < (hv + 1) * G; ++i) // R5
       token.g[i] = gateOf(spec, args.lowerBound, tensors.aLog.get(0, hv),
                           tensors.a.get(row, i) + tensors.dtBias.get(0, i));

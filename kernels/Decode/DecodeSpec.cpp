@@ -159,7 +159,9 @@ static Status checkToken(const DecodeSpec &spec) {
   if (Status status = firstError({
           checkType("actType", spec.actType, {F32, BF16, F16}),
           checkType("gateType", spec.gateType, {spec.actType, F32}),
+          checkType("betaType", spec.betaType, {spec.actType, F32}),
           checkType("paramType", spec.paramType, {F32, BF16}),
+          checkType("biasType", spec.biasType, {F32, BF16}),
       });
       !status)
     return status;
@@ -409,7 +411,9 @@ std::string kernelName(const DecodeSpec &spec, const DecodeTuning &tuning) {
   const bool tokens = hasTokens(spec), rings = spec.family != Family::Packed;
   addType(tokens, "act", spec.actType);
   addType(tokens, "gate", spec.gateType);
+  addType(tokens && spec.betaType != spec.gateType, "beta", spec.betaType);
   addType(tokens, "param", spec.paramType);
+  addType(tokens && spec.biasType != spec.paramType, "bias", spec.biasType);
   addType(tokens || isRebuild, "out", spec.outType); // a dot rounds to it
   addType(true, "state", spec.stateType);
   addType(rings, "ring", spec.ringType);
@@ -461,7 +465,9 @@ DecodeSpec canonical(DecodeSpec spec) {
   }
   spec.actType = usual.actType;
   spec.gateType = usual.gateType;
+  spec.betaType = usual.betaType;
   spec.paramType = usual.paramType;
+  spec.biasType = usual.biasType;
   if (spec.readout == Readout::OutputOnly)
     spec.outType = usual.outType; // else the dot rounds to it
   spec.gate = usual.gate;

@@ -90,8 +90,10 @@ struct DecodeSpec {
   int ringDepth = 16;
 
   DataType actType = DataType::BF16;  ///< mixed_qkv
-  DataType gateType = DataType::BF16; ///< a and b: actType or F32
-  DataType paramType = DataType::F32; ///< A_log and dt_bias: F32 or BF16
+  DataType gateType = DataType::BF16; ///< a: actType or F32
+  DataType betaType = DataType::BF16; ///< b: actType or F32
+  DataType paramType = DataType::F32; ///< A_log: F32 or BF16
+  DataType biasType = DataType::F32;  ///< dt_bias: F32 or BF16
   DataType outType = DataType::BF16;  ///< out
   DataType stateType = DataType::F32; ///< state
   DataType ringType = DataType::F32;  ///< d_ring and k_ring; g_ring is F32

@@ -117,11 +117,11 @@ concept Is = std::same_as<std::remove_const_t<Struct>, Wanted>;
 template <Is<DecodeSpec> Spec, typename Visit>
 void visitFields(Spec &spec, Visit &&visit) {
   auto &[family, isKda, numKeyHeads, numValueHeads, headDimK, headDimV,
-         ringDepth, actType, gateType, paramType, outType, stateType, ringType,
-         indexType, qkL2Norm, gate, betaRound, hasForceFlush, ringFormat,
-         isCircular, hasSeparateQkv, hasRingIndices, hasDstIndices,
-         hasTrackIndices, hasMask, trapOnError, hasProgrammaticLaunch, nullSlot,
-         readout, alignment, abi] = spec;
+         ringDepth, actType, gateType, betaType, paramType, biasType, outType,
+         stateType, ringType, indexType, qkL2Norm, gate, betaRound,
+         hasForceFlush, ringFormat, isCircular, hasSeparateQkv, hasRingIndices,
+         hasDstIndices, hasTrackIndices, hasMask, trapOnError,
+         hasProgrammaticLaunch, nullSlot, readout, alignment, abi] = spec;
   visit("family", family);
   visit("isKda", isKda);
   visit("numKeyHeads", numKeyHeads);
@@ -131,7 +131,9 @@ void visitFields(Spec &spec, Visit &&visit) {
   visit("ringDepth", ringDepth);
   visit("actType", actType);
   visit("gateType", gateType);
+  visit("betaType", betaType);
   visit("paramType", paramType);
+  visit("biasType", biasType);
   visit("outType", outType);
   visit("stateType", stateType);
   visit("ringType", ringType);

@@ -126,6 +126,15 @@ struct ToCpp {
     take(name, value, last);
     field = Enum(value);
   }
+  void ownType(const char *name, int32_t value, DataType &field,
+               DataType other) {
+    const int32_t type = value - REPLAYJIT_OWN_TYPE(0);
+    if (status && value != 0 && (type < 0 || !wordOf(DataType(type))))
+      status = Status::invalid(fmt::format(
+          "{}: {} is not allowed; it must be 0 or REPLAYJIT_OWN_TYPE of a type",
+          name, value));
+    field = value == 0 ? other : DataType(type);
+  }
 
 private:
   void take(const char *name, int32_t value, int32_t last) {
@@ -141,6 +150,9 @@ struct ToC {
   void operator()(const char *, int32_t &value, const Field &field) {
     value = int32_t(field);
   }
+  void ownType(const char *, int32_t &value, DataType field, DataType other) {
+    value = field == other ? 0 : REPLAYJIT_OWN_TYPE(int32_t(field));
+  }
 };
 
 } // namespace
@@ -150,11 +162,11 @@ struct ToC {
 template <typename CSpec, typename Spec, typename Visit>
 static void visitSpec(CSpec &c, Spec &spec, Visit &visit) {
   auto &[family, isKda, numKeyHeads, numValueHeads, headDimK, headDimV,
-         ringDepth, actType, gateType, paramType, outType, stateType, ringType,
-         indexType, qkL2Norm, gate, betaRound, hasForceFlush, ringFormat,
-         isCircular, hasSeparateQkv, hasRingIndices, hasDstIndices,
-         hasTrackIndices, hasMask, trapOnError, hasProgrammaticLaunch, nullSlot,
-         readout, alignment, abi] = spec;
+         ringDepth, actType, gateType, betaType, paramType, biasType, outType,
+         stateType, ringType, indexType, qkL2Norm, gate, betaRound,
+         hasForceFlush, ringFormat, isCircular, hasSeparateQkv, hasRingIndices,
+         hasDstIndices, hasTrackIndices, hasMask, trapOnError,
+         hasProgrammaticLaunch, nullSlot, readout, alignment, abi] = spec;
   visit("family", c.family, family);
   visit("isKda", c.is_kda, isKda);
   visit("numKeyHeads", c.num_key_heads, numKeyHeads);
@@ -187,6 +199,8 @@ static void visitSpec(CSpec &c, Spec &spec, Visit &visit) {
         hasProgrammaticLaunch);
   visit("trapOnError", c.trap_on_error, trapOnError);
   visit("abi", c.abi, abi);
+  visit.ownType("betaType", c.own_beta_type, betaType, gateType);
+  visit.ownType("biasType", c.own_bias_type, biasType, paramType);
 }
 
 template <typename CTuning, typename Tuning, typename Visit>

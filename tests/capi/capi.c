@@ -36,6 +36,41 @@ static void check_versions(void) {
   replayjit_error_destroy(NULL);
 }
 
+/* b and dt_bias have the types of a and A_log, or their own. */
+static void check_own_types(void) {
+  replayjit_decode_spec_t spec;
+  replayjit_decode_spec_init(&spec, sizeof(spec));
+  CHECK(spec.own_beta_type == 0 && spec.own_bias_type == 0);
+  spec.act_type = spec.gate_type = REPLAYJIT_F32;
+  OK(replayjit_target_supports("sm_90a", &spec, NULL));
+  spec.own_beta_type = REPLAYJIT_OWN_TYPE(REPLAYJIT_BF16);
+  FAILS(replayjit_target_supports("sm_90a", &spec, NULL),
+        REPLAYJIT_INVALID_ARGUMENT, "betaType: bf16 is not allowed");
+  spec.act_type = REPLAYJIT_BF16;
+  OK(replayjit_target_supports("sm_90a", &spec, NULL));
+  spec.own_bias_type = REPLAYJIT_OWN_TYPE(REPLAYJIT_F16);
+  FAILS(replayjit_target_supports("sm_90a", &spec, NULL),
+        REPLAYJIT_INVALID_ARGUMENT, "biasType: fp16 is not allowed");
+  spec.own_bias_type = REPLAYJIT_OWN_TYPE(REPLAYJIT_BF16);
+  OK(replayjit_target_supports("sm_90a", &spec, NULL));
+
+  /* Not a type, nor one that lacks REPLAYJIT_OWN_TYPE. */
+  spec.own_bias_type = REPLAYJIT_OWN_TYPE(REPLAYJIT_I64 + 1);
+  FAILS(replayjit_target_supports("sm_90a", &spec, NULL),
+        REPLAYJIT_INVALID_ARGUMENT, "biasType: 261 is not allowed");
+  spec.own_bias_type = 0;
+  spec.own_beta_type = REPLAYJIT_BF16;
+  FAILS(replayjit_target_supports("sm_90a", &spec, NULL),
+        REPLAYJIT_INVALID_ARGUMENT, "betaType: 1 is not allowed");
+
+  /* Of a caller without these fields. */
+  const size_t old = offsetof(replayjit_decode_spec_t, own_beta_type);
+  replayjit_decode_spec_init(&spec, old);
+  CHECK(spec.own_beta_type == REPLAYJIT_BF16);
+  spec.act_type = spec.gate_type = REPLAYJIT_F32;
+  OK(replayjit_target_supports("sm_90a", &spec, NULL));
+}
+
 static void check_specs(void) {
   replayjit_decode_spec_t spec;
   replayjit_decode_spec_init(&spec, sizeof(spec));
@@ -195,6 +230,23 @@ static void check_kernel(replayjit_kernel_t *kernel) {
   CHECK(tuning.block_v * info.blocks_per_row >= HV * V);
 }
 
+/* A kernel tells the types it was asked for. */
+static void check_kernel_types(const problem_t *problem, replayjit_jit_t *jit) {
+  replayjit_decode_spec_t spec = problem->spec, told = spec;
+  spec.act_type = REPLAYJIT_BF16;
+  spec.own_beta_type = REPLAYJIT_OWN_TYPE(REPLAYJIT_BF16);
+  spec.param_type = REPLAYJIT_BF16;
+  spec.own_bias_type = REPLAYJIT_OWN_TYPE(REPLAYJIT_F32);
+  replayjit_kernel_t *kernel = NULL;
+  OK(replayjit_jit_prepare(jit, &spec, 1, &kernel));
+  OK(replayjit_kernel_spec(kernel, &told));
+  CHECK(memcmp(&spec, &told, sizeof(spec)) == 0);
+  replayjit_kernel_info_t info = {.struct_size = sizeof(info)};
+  OK(replayjit_kernel_info(kernel, &info));
+  CHECK(strstr(info.name, "_gatefp32_betabf16_parambf16_biasfp32_"));
+  replayjit_kernel_release(kernel);
+}
+
 /* Row 0's checkpoint and ring become the state of slot 0. */
 static void check_materialize(problem_t *problem, replayjit_jit_t *jit) {
   const replayjit_decode_args_t *args = &problem->args;
@@ -344,6 +396,7 @@ int main(int argc, char **argv) {
   CHECK(argc == 2);
   check_versions();
   check_specs();
+  check_own_types();
   check_sizes();
 
   replayjit_device_t *device = NULL;
@@ -356,6 +409,7 @@ int main(int argc, char **argv) {
   replayjit_kernel_t *kernel = NULL, *tuned = NULL;
   OK(replayjit_jit_prepare(jit, &problem.spec, ROWS, &kernel));
   check_kernel(kernel);
+  check_kernel_types(&problem, jit);
   for (int step = 0; step < 7; ++step)
     problem_step(&problem, kernel, (int32_t[ROWS]){step == 4, 0});
   check_materialize(&problem, jit);

@@ -47,7 +47,7 @@ static Model::Group group(bool isKda, int H, int HV, int K, int V, int L) {
   spec.headDimV = V;
   spec.ringDepth = L;
   spec.hasRingIndices = spec.hasDstIndices = spec.hasTrackIndices = true;
-  spec.actType = spec.gateType = spec.outType = DataType::F32;
+  spec.actType = spec.gateType = spec.betaType = spec.outType = DataType::F32;
   if (isKda)
     spec.gate = Gate::LowerBound;
   return {spec, 2, 1e-6, 2e-6};
@@ -56,14 +56,15 @@ static Model::Group group(bool isKda, int H, int HV, int K, int V, int L) {
 /// Inputs, outputs and states in bf16.
 static void useBf16(Model::Group &group) {
   DecodeSpec &spec = group.spec;
-  spec.actType = spec.gateType = spec.outType = DataType::BF16;
+  spec.actType = spec.gateType = spec.betaType = spec.outType = DataType::BF16;
   spec.stateType = DataType::BF16;
   group.stateBound = 1e-2;
   group.outBound = 2e-2;
 }
 
 std::vector<Model> models(bool isSmall) {
-  // Two layers of GDN with fp32 states, two of KDA with bf16 states.
+  // Two layers of GDN with fp32 states, two of KDA with bf16 states; a bf16
+  // dt_bias beside an fp32 A_log, and an fp32 b beside a bf16 a, as they ship.
   Model hybrid;
   hybrid.name = "GDN and KDA";
   const int L = isSmall ? 6 : 16;
@@ -71,6 +72,8 @@ std::vector<Model> models(bool isSmall) {
       isSmall ? group(false, 2, 6, 16, 32, L) : group(false, 2, 4, 128, 128, L),
       isSmall ? group(true, 2, 2, 32, 16, L) : group(true, 4, 4, 128, 128, L)};
   useBf16(hybrid.groups[1]);
+  hybrid.groups[0].spec.biasType = DataType::BF16;
+  hybrid.groups[1].spec.betaType = DataType::F32;
   hybrid.groups[1].spec.ringFormat = RingFormat::Prefix;
 
   // Circular rings, as only KDA has; block 0 is nobody's; int64 indices.
@@ -129,7 +132,7 @@ TokenBytes tokenBytes(const Model &model, int layer, int token, int position) {
           numbers(spec.actType, H * spec.headDimK, scramble(seed + 2), 1),
           numbers(spec.actType, HV * spec.headDimV, scramble(seed + 3), 1),
           numbers(spec.gateType, HV * gateWidth(spec), scramble(seed + 4), 0.5),
-          numbers(spec.gateType, HV, scramble(seed + 5), 1)};
+          numbers(spec.betaType, HV, scramble(seed + 5), 1)};
 }
 
 ParamBytes paramBytes(const Model &model, int layer) {
@@ -141,10 +144,10 @@ ParamBytes paramBytes(const Model &model, int layer) {
   ParamBytes params;
   params.aLog = numbers(spec.paramType, HV, scramble(seed + 1), 0.3);
   params.dtBias =
-      numbers(spec.paramType, HV * gateWidth(spec), scramble(seed + 2), 0.1);
+      numbers(spec.biasType, HV * gateWidth(spec), scramble(seed + 2), 0.1);
   for (int i = 0; i < HV * gateWidth(spec); ++i)
-    storeElement(spec.paramType, params.dtBias.data(), i,
-                 loadElement(spec.paramType, params.dtBias.data(), i) - 3);
+    storeElement(spec.biasType, params.dtBias.data(), i,
+                 loadElement(spec.biasType, params.dtBias.data(), i) - 3);
   return params;
 }
 

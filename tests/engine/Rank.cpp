@@ -79,14 +79,14 @@ Rank::Buffers Rank::makeBuffers(int layer, int rows) const {
   args.qStride =
       strideOf(spec.actType, 2 * spec.numKeyHeads * spec.headDimK + HV * V);
   args.aStride = strideOf(spec.gateType, HV * gateWidth(spec));
-  args.bStride = strideOf(spec.gateType, HV);
+  args.bStride = strideOf(spec.betaType, HV);
   args.outStride = strideOf(spec.outType, HV * V);
   auto make = [&](DataType type, int64_t stride, const char *name) {
     return Memory(device, rows * stride * byteSize(type), name);
   };
   Buffers buffers = {make(spec.actType, args.qStride, "qkv"),
                      make(spec.gateType, args.aStride, "a"),
-                     make(spec.gateType, args.bStride, "b"),
+                     make(spec.betaType, args.bStride, "b"),
                      make(spec.outType, args.outStride, "out"), args};
   buffers.args.q = buffers.qkv.address;
   buffers.args.a = buffers.a.address;
@@ -124,7 +124,7 @@ void Rank::setInputs(int rows, const std::vector<RowInputs> &inputs) {
     });
     fill(buffers.a, spec.gateType, args.aStride,
          [&](const TokenBytes &token) { return shard(token.a); });
-    fill(buffers.b, spec.gateType, args.bStride,
+    fill(buffers.b, spec.betaType, args.bStride,
          [&](const TokenBytes &token) { return shard(token.b); });
     const size_t words =
         rows * args.outStride * byteSize(spec.outType) / sizeof(uint32_t);
@@ -139,7 +139,7 @@ void Rank::addInputs(const Buffers &buffers, int layer, int first,
   const DecodeArgs &own = buffers.args;
   args.q = own.q + first * own.qStride * byteSize(spec.actType);
   args.a = own.a + first * own.aStride * byteSize(spec.gateType);
-  args.b = own.b + first * own.bStride * byteSize(spec.gateType);
+  args.b = own.b + first * own.bStride * byteSize(spec.betaType);
   args.out = own.out + first * own.outStride * byteSize(spec.outType);
   args.qStride = own.qStride;
   args.aStride = own.aStride;

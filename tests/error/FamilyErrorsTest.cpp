@@ -117,7 +117,9 @@ TEST_CASE("materialize does not care about tokens", "[error]") {
     spec.ringFormat = format;
     checkAllowed(spec, {[](DecodeSpec &s) { s.actType = DataType::F16; },
                         [](DecodeSpec &s) { s.gateType = DataType::F16; },
+                        [](DecodeSpec &s) { s.betaType = DataType::F16; },
                         [](DecodeSpec &s) { s.paramType = DataType::F16; },
+                        [](DecodeSpec &s) { s.biasType = DataType::F16; },
                         [](DecodeSpec &s) { s.gate = Gate::LowerBound; },
                         [](DecodeSpec &s) { s.gate = Gate::Softplus; },
                         [](DecodeSpec &s) { s.qkL2Norm = false; },

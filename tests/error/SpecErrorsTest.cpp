@@ -110,9 +110,18 @@ spec.gateType = DataType::BF16;
 }
 , { "gateType", "bf16", "allowed are fp32" }
 }
+, {CHANGE{spec.gateType = DataType::F32;
+spec.betaType = DataType::F16;
+}
+, { "betaType", "fp16", "bf16, fp32" }
+}
 , {CHANGE{spec.paramType = DataType::F16;
 }
 , { "paramType", "fp16", "fp32, bf16" }
+}
+, {CHANGE{spec.biasType = DataType::F16;
+}
+, { "biasType", "fp16", "fp32, bf16" }
 }
 , {CHANGE{spec.outType = DataType::I64;
 }

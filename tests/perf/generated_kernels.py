@@ -103,8 +103,8 @@ class ReplayjitKernel:
         want = dict(hasSeparateQkv=False, hasDstIndices=False, hasTrackIndices=False,
                     isKda=opt.kda, gate="lowerbound" if opt.bounded else "softplus",
                     betaRound=False, numKeyHeads=opt.H, numValueHeads=opt.HV, headDimK=opt.K,
-                    headDimV=opt.V, actType=opt.act, gateType=opt.act,
-                    paramType="fp32", outType=opt.out, stateType=state,
+                    headDimV=opt.V, actType=opt.act, gateType=opt.act, betaType=opt.act,
+                    paramType="fp32", biasType="fp32", outType=opt.out, stateType=state,
                     indexType="int32", qkL2Norm=opt.norm)
         if not self.packed:
             want.update(family="replay", ringFormat=opt.ring_format, isCircular=opt.circular,

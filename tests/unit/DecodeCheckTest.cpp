@@ -126,7 +126,8 @@ TEST_CASE("a right kernel passes in all shapes and types", "[check]") {
         problem.spec.headDimK = K;
         problem.spec.headDimV = V;
         problem.spec.ringDepth = L;
-        problem.spec.actType = problem.spec.gateType = act;
+        problem.spec.actType = problem.spec.gateType = problem.spec.betaType =
+            act;
         problem.spec.outType = out;
         problem.spec.stateType = state;
         problem.spec.ringType = ring;

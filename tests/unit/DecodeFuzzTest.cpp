@@ -137,6 +137,7 @@ TEST_CASE("a case shrinks to exactly what fails", "[fuzz]") {
                 .ringDepth = 3,
                 .actType = DataType::F32,
                 .gateType = DataType::F32,
+                .betaType = DataType::F32,
                 .outType = DataType::F32,
                 .hasForceFlush = small.spec.hasForceFlush};
   usual.tuning = small.tuning;

@@ -23,7 +23,7 @@ inline DecodeSpec makeSpec(int H, int HV, int K, int V, int L) {
   spec.headDimK = K;
   spec.headDimV = V;
   spec.ringDepth = L;
-  spec.actType = spec.gateType = spec.outType = DataType::F32;
+  spec.actType = spec.gateType = spec.betaType = spec.outType = DataType::F32;
   return spec;
 }
 
@@ -47,10 +47,10 @@ public:
       args.q = make(spec.actType, batch, 2 * H * K + HV * V, args.qStride);
     }
     args.a = make(spec.gateType, batch, HV * G, args.aStride);
-    args.b = make(spec.gateType, batch, HV, args.bStride);
+    args.b = make(spec.betaType, batch, HV, args.bStride);
     int64_t unused;
     args.aLog = make(spec.paramType, 1, HV, unused);
-    args.dtBias = make(spec.paramType, 1, HV * G, unused);
+    args.dtBias = make(spec.biasType, 1, HV * G, unused);
     args.out = make(spec.outType, batch, HV * V, args.outStride);
     args.state = make(spec.stateType, slots, HV * V * K, args.statePitch);
     args.dRing = make(spec.ringType, slots, HV * L * V, args.dPitch);

@@ -218,7 +218,7 @@ TEST_CASE("a bounded gate is a sigmoid, not a clamp", "[reference]") {
 TEST_CASE("one token by hand", "[reference]") {
   // beta = sigmoid(0.5), S = 0, k = v = e0: S' has beta at (0, 0).
   DecodeSpec spec = makeSpec(1, 1, 4, 3, 1);
-  spec.actType = spec.gateType = DataType::BF16;
+  spec.actType = spec.gateType = spec.betaType = DataType::BF16;
   Launch launch(spec, 1, 1);
   DecodeTensors t = launch.tensors();
   for (int i = 0; i < 12; ++i)
@@ -241,14 +241,22 @@ TEST_CASE("one token by hand", "[reference]") {
 }
 
 TEST_CASE("beta is rounded where asked", "[reference]") {
-  DecodeSpec spec = makeSpec(1, 1, 4, 3, 1);
-  spec.actType = spec.gateType = DataType::BF16;
-  Launch launch(spec, 1, 1);
-  launch.freshInputs();
-  launch.tensors().b.set(0, 0, 0.5);
-  CHECK(readToken(spec, launch.args, 0).beta[0] == Approx(0.62245935));
-  spec.betaRound = true;
-  CHECK(readToken(spec, launch.args, 0).beta[0] == 0.62109375);
+  auto betaOf = [](DataType gateType, DataType betaType, bool isRounded) {
+    DecodeSpec spec = makeSpec(1, 1, 4, 3, 1);
+    spec.actType = DataType::BF16;
+    spec.gateType = gateType;
+    spec.betaType = betaType;
+    spec.betaRound = isRounded;
+    Launch launch(spec, 1, 1);
+    launch.freshInputs();
+    launch.tensors().b.set(0, 0, 0.5);
+    return readToken(spec, launch.args, 0).beta[0];
+  };
+  using enum DataType;
+  CHECK(betaOf(BF16, BF16, false) == Approx(0.62245935));
+  CHECK(betaOf(BF16, BF16, true) == 0.62109375);
+  CHECK(betaOf(F32, BF16, true) == 0.62109375);
+  CHECK(betaOf(BF16, F32, true) == Approx(0.62245935));
 }
 
 TEST_CASE("gates and norms by hand", "[reference]") {

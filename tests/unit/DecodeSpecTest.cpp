@@ -190,10 +190,11 @@ static const std::vector<Change> commonFacts = {
 };
 /// Facts of a token.
 static const std::vector<Change> tokenFacts = {
-    SPEC(actType = DataType::F16),    SPEC(gateType = DataType::F32),
-    SPEC(paramType = DataType::BF16), SPEC(outType = DataType::F32),
-    SPEC(gate = Gate::LowerBound),    SPEC(qkL2Norm = false),
-    SPEC(betaRound = true),           SPEC(hasSeparateQkv = true),
+    SPEC(actType = DataType::F16),   SPEC(gateType = DataType::F32),
+    SPEC(betaType = DataType::F32),  SPEC(paramType = DataType::BF16),
+    SPEC(biasType = DataType::BF16), SPEC(outType = DataType::F32),
+    SPEC(gate = Gate::LowerBound),   SPEC(qkL2Norm = false),
+    SPEC(betaRound = true),          SPEC(hasSeparateQkv = true),
 };
 static const std::vector<Change> ringFacts = {
     SPEC(ringDepth = 8),

@@ -187,7 +187,7 @@ inline void fakeDecode(const DecodeSpec &spec, const DecodeArgs &args,
             bug == Bug::TransposedDtBias ? c * HV + head : head * G + c;
         const float x =
             load(spec.gateType, args.a, row * args.aStride + head * G + c) +
-            load(spec.paramType, args.dtBias, bias);
+            load(spec.biasType, args.dtBias, bias);
         const float rate = std::exp(load(spec.paramType, args.aLog, head));
         const float low = bug == Bug::ConstantLowerBound ? -5 : args.lowerBound;
         const float soft = -rate * (x > 20 ? x : std::log1p(std::exp(x)));
@@ -199,9 +199,9 @@ inline void fakeDecode(const DecodeSpec &spec, const DecodeArgs &args,
       };
       float beta =
           1 /
-          (1 + std::exp(-load(spec.gateType, args.b, row * args.bStride + hv)));
+          (1 + std::exp(-load(spec.betaType, args.b, row * args.bStride + hv)));
       if (spec.betaRound && bug != Bug::ForgetsBetaRound)
-        beta = float(roundTo(spec.gateType, beta));
+        beta = float(roundTo(spec.betaType, beta));
       std::vector<float> g(G), alpha(K);
       for (int c = 0; c < G; ++c)
         g[c] = gateOf(hv, c);

@@ -69,7 +69,7 @@ void checkRow(Readout readout, bool isKda, int cursor, int infiniteRow) {
   spec.headDimK = spec.headDimV = 16;
   spec.ringDepth = 8;
   spec.readout = readout;
-  spec.actType = spec.gateType = spec.outType = DataType::F32;
+  spec.actType = spec.gateType = spec.betaType = spec.outType = DataType::F32;
   row.cursor = {cursor};
 
   std::mt19937 random(3);

@@ -109,12 +109,23 @@ void checkNear(const HostTensor &x, const HostTensor &y, int rows, int64_t size,
 
 TEST_CASE("a kernel's beta, rounded and not", "[kernel]") {
   // beta = sigmoid(0.5), S = 0, k = v = e0: S' has beta at (0, 0).
+  struct Rounding {
+    bool isAsked;
+    DataType betaType, gateType = DataType::BF16;
+    bool isRounded = false; ///< Through b's type, whatever that of a.
+  };
   for (Family family : {Family::Replay, Family::Packed})
-    for (bool isRounded : {false, true}) {
+    for (auto [isAsked, betaType, gateType, isRounded] :
+         {Rounding{false, DataType::BF16},
+          {true, DataType::BF16, DataType::BF16, true},
+          {true, DataType::BF16, DataType::F32, true},
+          {true, DataType::F32}}) {
       DecodeSpec spec = unaligned(makeSpec(1, 1, 4, 3, 1));
       spec.family = family;
-      spec.actType = spec.gateType = DataType::BF16;
-      spec.betaRound = isRounded;
+      spec.actType = DataType::BF16;
+      spec.gateType = gateType;
+      spec.betaType = betaType;
+      spec.betaRound = isAsked;
       Launch launch(spec, 1, 1);
       const DecodeTensors t = launch.tensors();
       for (int i = 0; i < 12; ++i)
@@ -207,7 +218,7 @@ TEST_CASE("a kernel's fp32 outputs outlast fp16's range", "[kernel]") {
         DecodeSpec spec = unaligned(makeSpec(1, 2, 16, 16, depth));
         spec.isKda = isKda;
         spec.readout = readout;
-        spec.actType = spec.gateType = DataType::F16;
+        spec.actType = spec.gateType = spec.betaType = DataType::F16;
         auto prepare = [](Launch &launch) {
           launch.freshInputs();
           for (int i = 0; i < 2 * 16 * 16; ++i)

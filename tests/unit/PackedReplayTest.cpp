@@ -100,7 +100,7 @@ TEST_CASE("packed decode is replay with L = 1", "[kernel]") {
       for (int gate = 0; gate < 3; ++gate) {
         DecodeSpec spec =
             makeSpec(sizes.H, sizes.HV, sizes.K, sizes.V, /*L=*/1);
-        spec.actType = spec.gateType = types.act;
+        spec.actType = spec.gateType = spec.betaType = types.act;
         spec.outType = types.out;
         spec.stateType = types.state;
         spec.isKda = gate > 0;

@@ -142,7 +142,7 @@ private:
     }
     float beta = sigmoid(float(t.b.get(row, hv)));
     if (spec.betaRound)
-      beta = float(roundTo(spec.gateType, beta));
+      beta = float(roundTo(spec.betaType, beta));
 
     std::vector<float> S = rebuild(t, slot, hv, h, m);
     for (int v = 0; v < V; ++v) {

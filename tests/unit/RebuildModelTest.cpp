@@ -44,9 +44,9 @@ public:
     scalars.gPitch = HV * L * G;
     add(&DecodeArgs::q, spec.actType, rows * scalars.qStride);
     add(&DecodeArgs::a, spec.gateType, rows * scalars.aStride);
-    add(&DecodeArgs::b, spec.gateType, rows * HV);
+    add(&DecodeArgs::b, spec.betaType, rows * HV);
     add(&DecodeArgs::aLog, spec.paramType, HV);
-    add(&DecodeArgs::dtBias, spec.paramType, HV * G);
+    add(&DecodeArgs::dtBias, spec.biasType, HV * G);
     add(&DecodeArgs::out, spec.outType, rows * scalars.outStride);
     add(&DecodeArgs::state, spec.stateType, slots * scalars.statePitch);
     add(&DecodeArgs::dRing, spec.ringType, slots * scalars.dPitch);
@@ -181,7 +181,7 @@ struct Case {
     spec.headDimK = K;
     spec.headDimV = V;
     spec.ringDepth = L;
-    spec.actType = spec.gateType = spec.outType = out;
+    spec.actType = spec.gateType = spec.betaType = spec.outType = out;
     spec.stateType = state;
     spec.ringType = ring;
     spec.readout = Readout::Rebuild;

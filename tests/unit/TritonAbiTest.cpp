@@ -23,7 +23,7 @@ DecodeSpec smallSpec(LaunchAbi abi) {
   spec.headDimK = 16;
   spec.headDimV = 40;
   spec.ringDepth = 4;
-  spec.actType = spec.gateType = spec.outType = DataType::F32;
+  spec.actType = spec.gateType = spec.betaType = spec.outType = DataType::F32;
   spec.abi = abi;
   return spec;
 }

@@ -102,6 +102,10 @@ typedef enum replayjit_type_t {
   REPLAYJIT_I64 = 4
 } replayjit_type_t;
 
+/* What a field says that is 0 where a tensor has the type of another: a type of
+ * its own. */
+#define REPLAYJIT_OWN_TYPE(type) (0x100 + (type))
+
 typedef enum replayjit_gate_t {
   REPLAYJIT_GATE_SOFTPLUS = 0,   /* g = -exp(A_log) softplus(x) */
   REPLAYJIT_GATE_LOWER_BOUND = 1 /* g = lower_bound sigmoid(exp(A_log) x) */
@@ -146,8 +150,8 @@ typedef struct replayjit_decode_spec_t {
   int32_t head_dim_v;        /* V, 1..256 [128] */
   int32_t ring_depth;        /* L, 1..64; packed: 1 [16] */
   int32_t act_type;          /* q, k, v: F32, BF16 or F16 [BF16] */
-  int32_t gate_type;         /* a and b: act_type or F32 [BF16] */
-  int32_t param_type;        /* A_log and dt_bias: F32 or BF16 [F32] */
+  int32_t gate_type;         /* a: act_type or F32 [BF16] */
+  int32_t param_type;        /* A_log: F32 or BF16 [F32] */
   int32_t out_type;          /* [BF16] */
   int32_t state_type;        /* [F32] */
   int32_t ring_type;         /* d_ring and k_ring [F32]; g_ring is always F32 */
@@ -172,6 +176,10 @@ typedef struct replayjit_decode_spec_t {
   int32_t trap_on_error; /* What the error word reports ends the launch as a
                           * fault of the whole context: for debugging [0] */
   int32_t abi;           /* replayjit_abi_t [NATIVE] */
+  int32_t own_beta_type; /* b: 0, as gate_type says, or REPLAYJIT_OWN_TYPE of
+                          * act_type or F32 [0] */
+  int32_t own_bias_type; /* dt_bias: 0, as param_type says, or
+                          * REPLAYJIT_OWN_TYPE of F32 or BF16 [0] */
 } replayjit_decode_spec_t;
 
 /* Choices that change speed; see replayjit_target_choose_tuning. */
