@@ -207,6 +207,13 @@ def captured(pool):
     run_replay(pool, graph.replay)
 
 
+@each_shape
+def b_and_dt_bias_of_other_types_than_a_and_A_log(pool):
+    pool.b, pool.dt_bias = pool.b.float(), pool.dt_bias.bfloat16()
+    run_replay(pool, replayjit.bind(fused_recurrent_linear_replayssm_decode,
+                                    **pool.replay_inputs()))
+
+
 @check
 def a_kernel_that_is_missing_does_not_spoil_a_capture():
     pool, other = Pool(False, 16, 32), Pool(False, 16, 32, L=13)

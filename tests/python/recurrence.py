@@ -24,20 +24,32 @@ def from_bfloat16(bits):
     return struct.unpack("f", struct.pack("I", bits << 16))[0]
 
 
+def encoded(values, dtype):
+    """The memory of a dense tensor with these values."""
+    if dtype == "bfloat16":
+        return array.array("H", [to_bfloat16(value) for value in values])
+    return array.array(CODES[dtype], values)
+
+
+def decoded(memory, dtype):
+    """The values in the memory of a dense tensor."""
+    if dtype == "bfloat16":
+        return [from_bfloat16(bits) for bits in array.array("H", memory)]
+    return list(array.array(CODES[dtype], memory))
+
+
+def rounded(values, dtype):
+    return decoded(encoded(values, dtype).tobytes(), dtype)
+
+
 def tensor(runtime, values, *shape, dtype="float32"):
     """A dense tensor with these values, flat."""
-    if dtype == "bfloat16":
-        data = array.array("H", [to_bfloat16(value) for value in values])
-    else:
-        data = array.array(CODES[dtype], values)
-    return runtime.empty(dtype, *shape).write(data)
+    return runtime.empty(dtype, *shape).write(encoded(values, dtype))
 
 
 def values(tensor):
     """The flat values of a dense tensor."""
-    if tensor.dtype == "bfloat16":
-        return [from_bfloat16(bits) for bits in array.array("H", tensor.read())]
-    return list(array.array(CODES[tensor.dtype], tensor.read()))
+    return decoded(tensor.read(), tensor.dtype)
 
 
 def error(found, expected):
@@ -66,22 +78,19 @@ class Shape:
 
 
 class Token:
-    """The inputs of one request at one step, random, as fp32 or bfloat16 holds
-    them."""
+    """The inputs of one request at one step, random, as their types, by name,
+    hold them."""
 
-    def __init__(self, shape, seed, dtype="float32"):
+    def __init__(self, shape, seed, types):
         draw = random.Random(seed)
-        keep = {
-            "float32": lambda x: struct.unpack("f", struct.pack("f", x))[0],
-            "bfloat16": lambda x: from_bfloat16(to_bfloat16(x)),
-        }[dtype]
 
-        def normal(count, deviation=1.0):
-            return [keep(draw.gauss(0, deviation)) for _ in range(count)]
+        def normal(name, count, deviation=1.0):
+            return rounded((draw.gauss(0, deviation) for _ in range(count)),
+                           types[name])
 
-        self.mixed = normal(shape.columns)
-        self.a = normal(shape.HV * shape.gates, 0.5)
-        self.b = normal(shape.HV)
+        self.mixed = normal("mixed", shape.columns)
+        self.a = normal("a", shape.HV * shape.gates, 0.5)
+        self.b = normal("b", shape.HV)
 
 
 class Recurrence:
@@ -127,27 +136,32 @@ class Recurrence:
 class Batch:
     """B requests with their tensors on `runtime`: slots of a pool, rings,
     cursors, and the recurrence of each request beside them. Row r has state slot
-    `rows[r]`; a negative one is padding."""
+    `rows[r]`; a negative one is padding. Tokens and outputs are of `dtype`,
+    parameters of float32, but for the tensors that `own` has types of."""
 
-    def __init__(self, runtime, shape, rows, slots=5, seed=1, dtype="float32"):
+    def __init__(self, runtime, shape, rows, slots=5, seed=1, dtype="float32",
+                 own=None):
         self.runtime, self.shape, self.rows = runtime, shape, rows
-        self.slots, self.dtype, self.steps = slots, dtype, 0
+        self.slots, self.steps = slots, 0
+        self.types = {"mixed": dtype, "a": dtype, "b": dtype,
+                      "A_log": "float32", "dt_bias": "float32", **(own or {})}
         s, draw = shape, random.Random(seed)
 
-        def normal(count, deviation):
-            found = array.array("f", (draw.gauss(0, deviation)
-                                      for _ in range(count)))
-            return list(found)
+        def normal(count, deviation, dtype="float32"):
+            return rounded((draw.gauss(0, deviation) for _ in range(count)),
+                           dtype)
 
-        a_log, dt_bias = normal(s.HV, 0.3), normal(s.HV * s.gates, 0.1)
+        a_log = normal(s.HV, 0.3, self.types["A_log"])
+        dt_bias = normal(s.HV * s.gates, 0.1, self.types["dt_bias"])
         self.state_size = s.HV * s.V * s.K
         self.start = normal(slots * self.state_size, 0.3)
         self.requests = {
             slot: Recurrence(s, self.state_of(self.start, slot), a_log, dt_bias)
             for slot in rows if slot >= 0}
         gate_row = (s.K,) if s.is_kda else ()
-        self.A_log = tensor(runtime, a_log, s.HV)
-        self.dt_bias = tensor(runtime, dt_bias, s.HV, *gate_row)
+        self.A_log = tensor(runtime, a_log, s.HV, dtype=self.types["A_log"])
+        self.dt_bias = tensor(runtime, dt_bias, s.HV, *gate_row,
+                              dtype=self.types["dt_bias"])
         self.state = tensor(runtime, self.start, slots, s.HV, s.V, s.K)
         zeros = lambda *shape: tensor(runtime, [0.0] * math.prod(shape), *shape)
         self.d = zeros(slots, s.HV, s.L, s.V)
@@ -159,8 +173,8 @@ class Batch:
         self.indices = tensor(runtime, rows, B, dtype="int32")
         self.write_pos = tensor(runtime, [0] * B, B, dtype="int32")
         self.mixed = runtime.empty(dtype, B, s.columns)
-        self.a = runtime.empty(dtype, B, s.HV, *gate_row)
-        self.b = runtime.empty(dtype, B, s.HV)
+        self.a = runtime.empty(self.types["a"], B, s.HV, *gate_row)
+        self.b = runtime.empty(self.types["b"], B, s.HV)
         self.next_tokens()
 
     def state_of(self, flat, slot):
@@ -169,15 +183,11 @@ class Batch:
     def next_tokens(self):
         """Puts the inputs of the next step into the tensors."""
         self.steps += 1
-        self.tokens = [Token(self.shape, 1000 * self.steps + row, self.dtype)
+        self.tokens = [Token(self.shape, 1000 * self.steps + row, self.types)
                        for row in range(len(self.rows))]
         for name in ("mixed", "a", "b"):
             flat = [x for token in self.tokens for x in getattr(token, name)]
-            target = getattr(self, name)
-            if self.dtype == "bfloat16":
-                target.write(array.array("H", [to_bfloat16(x) for x in flat]))
-            else:
-                target.write(array.array("f", flat))
+            getattr(self, name).write(encoded(flat, self.types[name]))
 
     def inputs(self):
         return dict(mixed_qkv=self.mixed, a=self.a, b=self.b, A_log=self.A_log,

@@ -83,6 +83,11 @@ class AbiTest(unittest.TestCase):
             header()).groups()
         self.assertEqual(_abi.API_VERSION, (int(major) << 16) + int(minor))
 
+    def test_types_of_their_own(self):
+        first = re.search(r"REPLAYJIT_OWN_TYPE\(type\) \((0x\w+) \+ \(type\)\)",
+                          header()).group(1)
+        self.assertEqual(_abi.OWN_TYPE, int(first, 16))
+
 
 if __name__ == "__main__":
     unittest.main()

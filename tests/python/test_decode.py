@@ -167,6 +167,26 @@ class DecodeTest(unittest.TestCase):
         fused_recurrent_linear_replayssm_decode(**batch.replay_inputs())
         self.check(batch, most=5e-3)  # the output's own rounding
 
+    def test_gates_and_parameters_of_types_of_their_own(self):
+        """Each tensor is read in its own type: the state stays as near."""
+        for own, facts in [
+                (dict(b="float32", dt_bias="bfloat16"), (1, 0x100, 0, 0x101)),
+                (dict(a="float32", A_log="bfloat16"), (0, 0x101, 1, 0x100))]:
+            for is_kda in (False, True):
+                with self.subTest(own=own, is_kda=is_kda):
+                    batch = Batch(self.runtime, Shape(L=1, is_kda=is_kda),
+                                  rows=[3, 1], dtype="bfloat16", own=own)
+                    step = replayjit.bind(
+                        fused_recurrent_linear_replayssm_decode,
+                        **batch.replay_inputs())
+                    spec = step.spec
+                    self.assertEqual((spec.gate_type, spec.own_beta_type,
+                                      spec.param_type, spec.own_bias_type),
+                                     facts)
+                    step()
+                    self.check(batch, most=5e-3)
+                    self.check_states(batch, [3, 1])
+
     def test_packed_decode(self):
         batch = Batch(self.runtime, Shape(), rows=[3, -1, 1])
         for _ in range(3):

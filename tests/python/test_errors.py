@@ -53,6 +53,11 @@ class ErrorsTest(unittest.TestCase):
             write_pos=self.zeros(2, dtype="int64"))
         self.refuses("a: dtype bfloat16 is not allowed; allowed are float32",
                      a=self.zeros(2, 2, dtype="bfloat16"))
+        self.refuses("b: dtype bfloat16 is not allowed; allowed are float32",
+                     b=self.zeros(2, 2, dtype="bfloat16"))
+        self.refuses("dt_bias: dtype float16 is not allowed; allowed are "
+                     "float32, bfloat16",
+                     dt_bias=self.zeros(2, dtype="float16"))
         self.refuses("g_cache: dtype bfloat16 is not allowed; allowed are "
                      "float32", g_cache=self.zeros(5, 2, 3, dtype="bfloat16"))
 

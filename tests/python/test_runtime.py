@@ -45,6 +45,16 @@ class SpecTest(unittest.TestCase):
         self.assertEqual((spec.num_value_heads, spec.ring_depth), (32, 16))
         self.assertIn("ring_depth=16", repr(spec))
 
+    def test_types_of_b_and_dt_bias(self):
+        """0: those of a and A_log."""
+        spec = Spec(own_beta_type="float32", gate_type="bfloat16")
+        self.assertEqual((spec.own_beta_type, spec.own_bias_type), (0x100, 0))
+        self.assertTrue(supports(spec))
+        self.assertTrue(supports(Spec(act_type="float32", gate_type="float32")))
+        self.assertEqual(
+            supports(Spec(own_beta_type="float16")).reason,
+            "betaType: fp16 is not allowed; allowed are bf16, fp32")
+
     def test_models(self):
         spec = Spec.from_model("qwen3-next", 4, ring_depth=8)
         self.assertEqual((spec.num_key_heads, spec.num_value_heads,

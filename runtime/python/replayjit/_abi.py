@@ -13,6 +13,9 @@ API_VERSION = (0 << 16) | 1
 
 LAUNCH_UNCHECKED = 1
 
+#: REPLAYJIT_OWN_TYPE(0).
+OWN_TYPE = 0x100
+
 
 def _fields(kind, names):
     return [(name, kind) for name in names.split()]
@@ -24,7 +27,9 @@ class DecodeSpec(ctypes.Structure):
         ring_depth act_type gate_type param_type out_type state_type ring_type
         index_type qk_l2_norm gate beta_round has_force_flush ring_format
         is_circular has_separate_qkv has_ring_indices has_dst_indices
-        has_track_indices has_mask null_slot readout alignment""")
+        has_track_indices has_mask null_slot readout alignment
+        has_programmatic_launch trap_on_error abi own_beta_type
+        own_bias_type""")
 
 
 class DecodeArgs(ctypes.Structure):

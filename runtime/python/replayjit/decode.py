@@ -5,7 +5,7 @@ from ctypes import sizeof
 from . import _abi
 from ._launch import Launch, operator
 from ._operand import BF16, F32, FLOATS, I32, INDICES, common_runtime, operand
-from .spec import choice
+from .spec import choice, own_type
 
 _REPLAY, _PACKED = 0, 1
 
@@ -61,11 +61,11 @@ def _look_at_inputs(tensors, gates, found):
                 f"V = {V} and K = {K} there must be 2 * H * {K} + {HV * V}")
     row = _GATES[gates](HV, K)
     gate_types = tuple(dict.fromkeys((q.type, F32)))
-    a = found["a"] = operand("a", tensors["a"], (B, *row), gate_types)
-    found["b"] = operand("b", tensors["b"], (B, HV), (a.type,))
-    log = found["A_log"] = operand("A_log", tensors["A_log"], (HV,),
-                                   (F32, BF16), free=0)
-    found["dt_bias"] = operand("dt_bias", tensors["dt_bias"], row, (log.type,),
+    found["a"] = operand("a", tensors["a"], (B, *row), gate_types)
+    found["b"] = operand("b", tensors["b"], (B, HV), gate_types)
+    found["A_log"] = operand("A_log", tensors["A_log"], (HV,), (F32, BF16),
+                             free=0)
+    found["dt_bias"] = operand("dt_bias", tensors["dt_bias"], row, (F32, BF16),
                                free=0)
     found["out"] = operand("out", tensors["out"], (B, 1, HV, V), FLOATS)
     index = found["ssm_state_indices"] = operand(
@@ -129,7 +129,9 @@ def _decode(family, gates, tensors, scale, use_qk_l2norm_in_kernel, lower_bound,
              int("cache_base" in found), int("q" in found),
              int("ring_indices" in found), int("dst_indices" in found),
              int("track_indices" in found), 1, choice("null_slot", null_slot),
-             choice("readout", readout), 0 if bits % 16 else 16)
+             choice("readout", readout), 0 if bits % 16 else 16, 0, 0, 0,
+             own_type(found["b"].type, found["a"].type),
+             own_type(found["dt_bias"].type, found["A_log"].type))
     B = found["out"].shape[0]
     args = _abi.DecodeArgs(
         struct_size=sizeof(_abi.DecodeArgs), batch=B, slots=slots,
@@ -167,6 +169,8 @@ def fused_recurrent_linear_replayssm_decode(
         d_cache [slots, HV, L, V]; k_cache [slots, H, L, K]
         g_cache [slots, HV, L], KDA [slots, HV, L, K], float32
         out [B, 1, HV, V]
+        a and b: each float32, or the type of mixed_qkv; A_log and dt_bias: each
+        float32 or bfloat16
         ssm_state_indices, ring_indices, dst_indices, track_indices [B], int32 or
         int64: where the checkpoint is read, the ring is, a flush writes, and
         (negative: nowhere) the new state is stored too

@@ -16,8 +16,10 @@ _CHOICES = {
     "ring_format": ("raw", "prefix", "predecayed"),
     "null_slot": ("negative", "nonpositive"),
     "readout": ("output-only", "rebuild"),
+    "abi": ("native", "triton"),
 }
-for _field in ("act", "gate", "param", "out", "state", "ring", "index"):
+for _field in ("act", "gate", "param", "out", "state", "ring", "index",
+               "own_beta", "own_bias"):
     _CHOICES[_field + "_type"] = tuple(TYPES)
 
 
@@ -28,7 +30,14 @@ def choice(field, value):
     if value not in _CHOICES[field]:
         raise ValueError(f"{field}: '{value}' is not allowed; allowed are "
                          + ", ".join(_CHOICES[field]))
-    return _CHOICES[field].index(value)
+    number = _CHOICES[field].index(value)
+    return _abi.OWN_TYPE + number if field.startswith("own_") else number
+
+
+def own_type(type, usual):
+    """What own_beta_type or own_bias_type is for a tensor of this type, where
+    without one it would be `usual`."""
+    return 0 if type == usual else _abi.OWN_TYPE + type
 
 
 class Spec(_abi.DecodeSpec):
