@@ -272,6 +272,11 @@ void drawRun(Draw &draw, DecodeProblem &problem) {
   }
 }
 
+int64_t noRing(Draw &draw, const MaterializeProblem &problem) {
+  return draw.once(2) ? negativeSlot(draw)
+                      : slotPastEnd(draw, problem.spec, problem.ringSlots);
+}
+
 /// A row that is skipped or bad, between slots that others may have.
 MaterializeProblem::Row drawIdleRow(Draw &draw,
                                     const MaterializeProblem &problem) {
@@ -293,8 +298,8 @@ MaterializeProblem::Row drawIdleRow(Draw &draw,
     break;
   case 4:
     if (spec.hasRingIndices) {
-      row.ringSlot = draw.once(2) ? negativeSlot(draw)
-                                  : slotPastEnd(draw, spec, problem.ringSlots);
+      row.writePos = draw.between(1, spec.ringDepth - 1);
+      row.ringSlot = noRing(draw, problem);
       break;
     }
     [[fallthrough]];
@@ -333,7 +338,9 @@ void drawRun(Draw &draw, MaterializeProblem &problem) {
     MaterializeProblem::Row row{.src = free.take(draw), .dst = 0};
     row.writePos = draw.below(spec.ringDepth);
     row.base = spec.isCircular ? draw.below(spec.ringDepth) : 0;
-    row.ringSlot = spec.hasRingIndices ? freeRings.take(draw) : 0;
+    if (spec.hasRingIndices)
+      row.ringSlot =
+          row.writePos == 0 ? noRing(draw, problem) : freeRings.take(draw);
     row.dst = draw.once(3) ? row.src : free.take(draw);
     if (row.dst != row.src)
       sources.push_back(row);

@@ -26,7 +26,7 @@ static bool mayBeLive(const MaterializeProblem &problem,
   };
   return !row.masked && isIn(row.src, problem.slots) &&
          isIn(row.dst, problem.slots) && isIn(row.writePos, spec.ringDepth) &&
-         (!spec.hasRingIndices ||
+         (!spec.hasRingIndices || row.writePos == 0 ||
           isIn(row.ringSlot, problem.ringSlotCount())) &&
          (!spec.isCircular || isIn(row.base, spec.ringDepth));
 }
@@ -67,6 +67,8 @@ Status validateProblem(const MaterializeProblem &problem) {
     if (!written.emplace(row.dst, &row).second)
       return Status::invalid(fmt::format(
           "rows.dst: slot {} appears twice; dst must be distinct", row.dst));
+    if (spec.hasRingIndices && row.writePos == 0)
+      continue; // It has no ring.
     const RingCursor cursor{row.writePos, spec.isCircular ? row.base : 0};
     const int64_t ring = spec.hasRingIndices ? row.ringSlot : row.src;
     if (cursors.emplace(ring, cursor).first->second != cursor)
@@ -213,7 +215,7 @@ void MaterializeSession::fillPools() {
         continue;
       if (filled.insert(row.src).second)
         random.fillState(pools.state, row.src);
-      if (filledRings.insert(row.ringSlot).second)
+      if (row.cursor.writePos > 0 && filledRings.insert(row.ringSlot).second)
         random.fillRing(pools, row.ringSlot, row.cursor);
     }
     for (const MaterializeRow &row : rows)
@@ -304,7 +306,8 @@ void MaterializeSession::checkIntact() {
   for (const MaterializeRow &row : rows)
     if (row.isLive) {
       slots.insert({row.src, row.dst});
-      ringSlots.insert(row.ringSlot);
+      if (row.cursor.writePos > 0)
+        ringSlots.insert(row.ringSlot);
     }
   for (size_t i = 0; i < layers.size(); ++i) {
     const std::string where = fmt::format(" of layer {}", i);

@@ -25,7 +25,7 @@ struct MaterializeProblem {
   struct Row {
     int64_t src, dst;
     int32_t writePos = 0, base = 0; ///< base: with spec.isCircular.
-    int64_t ringSlot = 0;           ///< With spec.hasRingIndices.
+    int64_t ringSlot = 0;           ///< With hasRingIndices; any if writePos 0.
     bool masked = false;            ///< To be skipped; needs spec.hasMask.
   };
   std::vector<Row> rows;

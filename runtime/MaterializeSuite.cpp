@@ -43,7 +43,7 @@ static M baseMaterialize() {
 static void setMaterializeRings(M &p) {
   p.spec.hasRingIndices = true;
   p.ringSlots = 9;
-  const int64_t rings[] = {4, 8, 0, 0, 2, 0, 99, 1};
+  const int64_t rings[] = {4, 8, 0, 0, -1, 0, 99, 1}; // row 4's is empty
   for (size_t i = 0; i < p.rows.size(); ++i)
     p.rows[i].ringSlot = rings[i];
 }
@@ -54,8 +54,9 @@ static void addBadRows(M &p) {
   p.rows.push_back({.src = 10, .dst = 6, .writePos = 8});
   p.rows.push_back({.src = 10, .dst = 6, .writePos = -1});
   if (p.spec.hasRingIndices) {
-    p.rows.push_back({.src = 10, .dst = 6, .ringSlot = 9});
-    p.rows.push_back({.src = 10, .dst = 6, .ringSlot = -1});
+    p.rows.push_back({.src = 10, .dst = 6, .writePos = 1, .ringSlot = 9});
+    p.rows.push_back({.src = 10, .dst = 6, .writePos = 1, .ringSlot = -1});
+    p.rows.push_back({.src = 10, .dst = 6, .ringSlot = 9}); // empty: none read
   }
   if (p.spec.isCircular)
     p.rows.push_back({.src = 10, .dst = 6, .base = 8});

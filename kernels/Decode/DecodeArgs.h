@@ -78,7 +78,7 @@ struct MaterializeArgs {
   uint64_t layers = 0;     ///< [numLayers] ReplayLayer
   uint64_t srcIndices = 0; ///< [B], of states and, unless hasRingIndices, rings
   uint64_t dstIndices = 0; ///< [B]
-  uint64_t ringIndices = 0; ///< [B], if hasRingIndices; of the source
+  uint64_t ringIndices = 0; ///< [B], if hasRingIndices; any if writePos is 0
   uint64_t writePos = 0;    ///< [B] int32, the source's cursor
   uint64_t ringBase = 0;    ///< [B] int32, if isCircular
   uint64_t mask = 0;        ///< [B] int32, if hasMask: 0 skips the row
@@ -97,7 +97,7 @@ enum class ErrorKind : uint32_t {
   None = 0,
   StateSlot = 1, ///< state_indices >= slots (src_indices of materialize)
   WritePos = 2,  ///< write_pos outside 0..L-1
-  RingSlot = 3,  ///< ring_indices negative or >= ringSlots
+  RingSlot = 3,  ///< ring_indices negative or >= ringSlots, of a ring in use
   DstSlot = 4,   ///< dst_indices null or >= slots
   TrackSlot = 5, ///< track_indices >= slots
   RingBase = 6,  ///< ring_base outside 0..L-1

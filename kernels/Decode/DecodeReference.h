@@ -176,7 +176,7 @@ struct MaterializeRow {
 };
 
 /// R1, R2: a row whose mask is 0 or whose src or dst is null is skipped without
-/// a look at the rest.
+/// a look at the rest. A ring that is empty may have any slot.
 MaterializeRow readRow(const DecodeSpec &spec, const MaterializeArgs &args,
                        int row);
 

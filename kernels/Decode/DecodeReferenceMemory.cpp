@@ -23,13 +23,14 @@ static int64_t firstLegalSlot(const DecodeSpec &spec) {
 struct Rule {
   ErrorKind kind;
   int64_t value, low, high;
+  bool counts = true; ///< Else any value will do.
 };
 
 /// R2: fills in the first error of `row`, or makes it live.
 template <typename Row, size_t n>
 static void judge(Row &row, const Rule (&rules)[n]) {
   for (const Rule &rule : rules)
-    if (rule.value < rule.low || rule.value >= rule.high) {
+    if (rule.counts && (rule.value < rule.low || rule.value >= rule.high)) {
       row.error = rule.kind;
       row.badValue = rule.value;
       return;
@@ -304,7 +305,7 @@ MaterializeRow readRow(const DecodeSpec &spec, const MaterializeArgs &args,
   const int64_t ringSlots = spec.hasRingIndices ? args.ringSlots : args.slots;
   judge(row, {{ErrorKind::StateSlot, row.src, first, args.slots},
               {ErrorKind::WritePos, writePos, 0, L},
-              {ErrorKind::RingSlot, row.ringSlot, 0, ringSlots},
+              {ErrorKind::RingSlot, row.ringSlot, 0, ringSlots, writePos != 0},
               {ErrorKind::DstSlot, row.dst, first, args.slots},
               {ErrorKind::RingBase, base, 0, L}});
   if (row.isLive)

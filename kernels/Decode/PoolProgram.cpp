@@ -78,9 +78,12 @@ void PoolProgram::readRingPlace() {
   at.ringSlot = at.slot;
   if (spec.hasRingIndices) {
     at.ringSlot = loadIndex("ringIndices", "ringIndexStride");
-    check(b.allOf(b.isLess(b.i64(-1), at.ringSlot),
-                  b.isLess(at.ringSlot, b.toI64(b.argument("ringSlots")))),
-          ErrorKind::RingSlot, at.ringSlot);
+    Value isRing =
+        b.allOf(b.isLess(b.i64(-1), at.ringSlot),
+                b.isLess(at.ringSlot, b.toI64(b.argument("ringSlots"))));
+    if (spec.family == Family::Materialize) // It appends nothing.
+      isRing = b.anyOf(b.isEqual(at.cursor, b.i32(0)), isRing);
+    check(isRing, ErrorKind::RingSlot, at.ringSlot);
   }
   if (spec.isCircular) {
     at.base = loadRowInt("ringBase");

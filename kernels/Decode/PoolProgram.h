@@ -75,7 +75,7 @@ protected:
   /// slot is below the first legal one: nothing is there.
   Value isNull(Value slot);
   void check(Value isLegal, ErrorKind kind, Value value);
-  /// Reads at.cursor, at.base and at.ringSlot, each checked.
+  /// Reads at.cursor, at.base and at.ringSlot, each checked if it counts.
   void readRingPlace();
   Value allLegal();
   /// One block of the row tells the host of the first check that failed.

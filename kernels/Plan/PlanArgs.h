@@ -26,7 +26,7 @@ struct PlanIndices {
 };
 
 /// The indices of the layers of one group. The defaults: ring and dst are the
-/// state index, track is none. `state.in` is needed.
+/// state index, track is none. `state.in` is needed. Ring: see also B8.
 struct PlanGroup {
   PlanIndices state, ring, dst, track;
   int32_t slots = 0;
@@ -56,7 +56,7 @@ struct PlanArgs {
   int32_t batch = 0;   ///< (c) Rows of the buffers that are filled.
   int32_t numKeys = 0;
   int32_t numGroups = 0;
-  int32_t forceAll = 0;       ///< Not 0: every live row is forced to flush.
+  int32_t forceAll = 0;       ///< Not 0: rings are folded; no token is fed.
   int32_t requireFlushed = 0; ///< Not 0: a cursor other than 0 is an error.
 
   // [live] int32 each, or 0: not given.

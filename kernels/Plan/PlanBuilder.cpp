@@ -1,6 +1,6 @@
 //===- PlanBuilder.cpp - Begin and commit as programs ---------------------===//
 //
-// B1 to B7 and C1 to C3 are the rules listed in PlanReference.h. All is scalar:
+// B1 to B8 and C1 to C3 are the rules listed in PlanReference.h. All is scalar:
 // a block serves one row. What a launch does not give has address 0 and is a
 // load that is not wanted, so that nothing branches and all loads that do not
 // need each other are in flight together.
@@ -191,14 +191,15 @@ private:
     return at;
   }
 
-  void judge(int group, const GroupRow &at) {
+  void judge(int group, const GroupRow &at, Value usesRing) {
     auto checkIn = [&](Value isLegal, ErrorKind kind, Value value) {
       check(b.anyOf(negated(at.isThere), isLegal), kind, value, group);
     };
     Value slots = b.toI64(b.argument(inGroup(group, "slots")));
     Value ringSlots = b.toI64(b.argument(inGroup(group, "ringSlots")));
     checkIn(b.isLess(at.state, slots), ErrorKind::StateSlot, at.state);
-    checkIn(isIn(at.ring, b.i64(0), ringSlots), ErrorKind::RingSlot, at.ring);
+    checkIn(b.anyOf(negated(usesRing), isIn(at.ring, b.i64(0), ringSlots)),
+            ErrorKind::RingSlot, at.ring);
     checkIn(b.allOf(negated(isNull(at.dst)), b.isLess(at.dst, slots)),
             ErrorKind::DstSlot, at.dst);
     checkIn(b.isLess(at.track, slots), ErrorKind::TrackSlot, at.track);
@@ -236,8 +237,11 @@ private:
     check(b.allOf(isLessEqual(b.i64(0), left),
                   isLessEqual(left, b.toI64(cursor))),
           ErrorKind::FlushedTooFar, b.subI(b.i64(0), left));
+    Value feeds =
+        b.allOf(isNot0(step), negated(isNot0(b.argument("forceAll"))));
+    Value usesRing = b.anyOf(feeds, isNot0(left)); // B8
     for (int g = 0; g < maxPlanGroups; ++g)
-      judge(g, groups[g]);
+      judge(g, groups[g], usesRing);
 
     Value isForced = b.anyOf(isNot0(b.argument("forceAll")), // B4
                              isNot0(loadRowInt("flushMask", isRow)));

@@ -1,6 +1,6 @@
 //===- PlanReference.cpp - Begin and commit on the host -------------------===//
 //
-// B1 to B7 and C1 to C3 are the rules listed in PlanReference.h.
+// B1 to B8 and C1 to C3 are the rules listed in PlanReference.h.
 //
 //===----------------------------------------------------------------------===//
 
@@ -71,14 +71,14 @@ bool isNull(const DecodeSpec &spec, int64_t slot) {
 
 /// B2 within a group: the first kind that is wrong.
 ErrorKind judge(const DecodeSpec &spec, const PlanGroup &group,
-                const GroupRow &at, int64_t &badValue) {
+                const GroupRow &at, bool usesRing, int64_t &badValue) {
   auto wrong = [&](ErrorKind kind, int64_t value) {
     badValue = value;
     return kind;
   };
   if (at.state >= group.slots)
     return wrong(ErrorKind::StateSlot, at.state);
-  if (at.ring < 0 || at.ring >= group.ringSlots)
+  if (usesRing && (at.ring < 0 || at.ring >= group.ringSlots))
     return wrong(ErrorKind::RingSlot, at.ring);
   if (isNull(spec, at.dst) || at.dst >= group.slots)
     return wrong(ErrorKind::DstSlot, at.dst);
@@ -126,10 +126,12 @@ PlanRow readRow(const DecodeSpec &spec, const PlanArgs &args, int row) {
   if (left < 0 || left > cursor.writePos)
     return wrong(ErrorKind::FlushedTooFar, -left);
   cursor.writePos = int32_t(left);
+  const bool feeds = headerOf(args).step != 0 && !args.forceAll;
+  const bool usesRing = feeds || left != 0; // B8
   for (int g = 0; g < args.numGroups; ++g) {
     int64_t badValue = 0;
     const GroupRow at = readGroup(spec, args.groups[g], row);
-    if (ErrorKind kind = judge(spec, args.groups[g], at, badValue);
+    if (ErrorKind kind = judge(spec, args.groups[g], at, usesRing, badValue);
         kind != ErrorKind::None)
       return wrong(kind, badValue, g);
   }

@@ -12,7 +12,8 @@
 //     group) StateSlot, RingSlot, DstSlot, TrackSlot.
 //  B3 The cursor is that of the key, or 0 where `fresh` says so; the table is
 //     then not read.
-//  B4 A row is forced to flush by its mask or by forceAll.
+//  B4 A row is forced to flush by its mask or by forceAll, which is for steps
+//     without tokens.
 //  B5 A row that would flush, and so fold more tokens than noFlushPast allows,
 //     is padding without a report: its token is past the end of the request.
 //     A circular ring that is full folds one token less than seqLen.
@@ -20,6 +21,8 @@
 //     row is FlushedTooFar, by as many tokens as the value says.
 //  B7 A live row's buffers hold its cursor, base, force, key, indices and the
 //     step; a padding row's hold 0, key -1 and null slots.
+//  B8 Where the cursor (B6) is 0 and no token is fed, since begin only looks
+//     (step 0) or forceAll is set, no ring is used: its slot may be any number.
 //  C1 Where `pending` is the step (and not 0), the cursor of the row's key
 //     becomes advance() of what begin found, and `pending` 0: a second commit
 //     of the step does nothing. Rows of one key store one value.

@@ -29,7 +29,7 @@ namespace replayjit {
 struct GroupIndices {
   uint64_t state = 0;
   int64_t stateStride = 1;
-  uint64_t ring = 0;
+  uint64_t ring = 0; ///< Between steps any number where the cursor is 0.
   int64_t ringStride = 1;
   uint64_t dst = 0; ///< Where a flush, a materialize or a copy writes.
   int64_t dstStride = 1;
@@ -118,7 +118,7 @@ public:
   //===--- Slots between steps -----------------------------------------------//
   // Each uses the plan's buffers: a step that has begun is void afterwards.
   // What only a step has (flushMask, seqLen, noFlushPast, track) does not
-  // count.
+  // count. Nor does a ring index where the cursor is 0: a prefix has no ring.
 
   /// dst = checkpoint plus ring of state, in all layers; cursors stay, so that
   /// dst, as the slot of another key, is fresh. Serves snapshots, forks,

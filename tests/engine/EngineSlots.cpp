@@ -270,6 +270,7 @@ bool Engine::admit(std::unique_ptr<Request> &waiting) {
   } else if (hit) {
     Row row = rowOf(request);
     row.state = hit->slots;
+    row.ring.assign(model.numGroups(), -1); // A prefix has none.
     const StepInputs inputs = slotInputs({row});
     for (auto &rank : ranks)
       orStop(rank->plan().copy(device.stream(), inputs));

@@ -72,9 +72,11 @@ TEST_CASE("random cases are legal and reach every option", "[fuzz]") {
         count("src past the end", row.src >= problem.slots);
         count("dst past the end", row.dst >= problem.slots);
         count("masked", row.masked);
-        count("bad ring",
-              spec.hasRingIndices && (row.ringSlot < 0 ||
-                                      row.ringSlot >= problem.ringSlotCount()));
+        const bool isOutside =
+            spec.hasRingIndices &&
+            (row.ringSlot < 0 || row.ringSlot >= problem.ringSlotCount());
+        count("bad ring", isOutside && row.writePos != 0);
+        count("no ring", isOutside && row.writePos == 0);
       }
       continue;
     }

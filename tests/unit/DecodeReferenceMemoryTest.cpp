@@ -370,3 +370,45 @@ TEST_CASE("materialize folds each layer", "[reference]") {
     CHECK(error.kind == uint32_t(ErrorKind::StateSlot));
   }
 }
+
+TEST_CASE("materialize takes any ring slot of an empty ring", "[reference]") {
+  for (bool circular : {false, true}) {
+    DecodeSpec spec = makeBounded(RingFormat::Prefix, 1, 2, 2, 4);
+    spec.isCircular = circular;
+    spec.hasRingIndices = true;
+    ByHand pool(spec, 1, 6);
+    const DecodeArgs &a = pool.args;
+    for (int slot = 0; slot < 6; ++slot)
+      pool.tensors().state.set(slot, 0, slot);
+    const ReplayLayer layer = {a.state,      a.dRing,  a.kRing,  a.gRing,
+                               a.statePitch, a.dPitch, a.kPitch, a.gPitch};
+    spec.family = Family::Materialize;
+    for (int ring : {-1, 5, INT32_MIN, INT32_MAX})
+      for (int writePos : {0, 1}) {
+        INFO("ring " << ring << ", write_pos " << writePos);
+        auto address = [](const auto &value) {
+          return reinterpret_cast<uint64_t>(&value);
+        };
+        const int32_t src = 3, dst = writePos ? 2 : 1, base = 2, mask = 1;
+        ErrorWord error;
+        MaterializeArgs args;
+        args.layers = address(layer);
+        args.srcIndices = address(src);
+        args.dstIndices = address(dst);
+        args.ringIndices = address(ring);
+        args.writePos = address(writePos);
+        args.ringBase = address(base);
+        args.mask = address(mask);
+        args.errorWord = address(error);
+        args.batch = args.numLayers = 1;
+        args.slots = 6;
+        args.ringSlots = 5;
+        materializeLaunch(spec, args);
+        CHECK(pool.tensors().state.get(dst, 0) == (writePos ? 2 : 3));
+        CHECK(error.count == uint32_t(writePos));
+        CHECK(error.kind ==
+              uint32_t(writePos ? ErrorKind::RingSlot : ErrorKind::None));
+        CHECK(error.value == (writePos ? ring : 0));
+      }
+  }
+}

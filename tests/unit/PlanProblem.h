@@ -57,7 +57,7 @@ public:
     args.live = below(args.batch + 1);
     args.numKeys = numKeys;
     args.numGroups = below(maxPlanGroups + 1);
-    args.step = 1 + below(5) * int64_t(0x100000001);
+    args.step = below(4) ? 1 + below(5) * int64_t(0x100000001) : 0;
     args.forceAll = below(8) == 0;
     args.requireFlushed = below(8) == 0;
     args.keyStride = 1 + below(3);

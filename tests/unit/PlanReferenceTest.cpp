@@ -189,6 +189,43 @@ TEST_CASE("a fresh row starts at 0, whatever its cursor holds", "[plan]") {
   CHECK(plan.error.count == 0);
 }
 
+TEST_CASE("where no ring is used its slot may be any number", "[plan]") {
+  struct Case {
+    const char *what;
+    int64_t step;
+    int cursor, forceAll, fresh, drop;
+    bool isLive;
+  };
+  for (const Case &c : {Case{"a look at an empty ring", 0, 0, 0, 0, 0, true},
+                        {"a look at a ring", 0, 2, 0, 0, 0, false},
+                        {"a fresh row", 0, 2, 0, 1, 0, true},
+                        {"all of a ring left out", 0, 2, 0, 0, 2, true},
+                        {"some of a ring left out", 0, 2, 0, 0, 1, false},
+                        {"a fold of an empty ring", 4, 0, 1, 0, 0, true},
+                        {"a fold of a ring", 4, 2, 1, 0, 0, false},
+                        {"a token", 4, 0, 0, 0, 0, false}})
+    for (int ring : {-1, 10, INT32_MIN, INT32_MAX}) {
+      INFO(c.what << ", ring " << ring);
+      PlanLaunch plan(planSpec(), 1, 1);
+      plan.cursors = {c.cursor};
+      plan.keys = {0};
+      plan.state = {5};
+      plan.ring = {ring};
+      plan.dropNewest = {c.drop};
+      const ints fresh = {c.fresh};
+      plan.args.groups[0].ring.in = addressOf(plan.ring);
+      plan.args.dropNewest = addressOf(plan.dropNewest);
+      plan.args.fresh = addressOf(fresh);
+      plan.args.forceAll = c.forceAll;
+      plan.begin(c.step);
+      CHECK(plan.stateOut == ints{c.isLive ? 5 : -1});
+      CHECK(plan.ringOut == ints{c.isLive ? ring : -1});
+      CHECK(plan.error.kind ==
+            uint32_t(c.isLive ? ErrorKind::None : ErrorKind::RingSlot));
+      CHECK(plan.error.value == (c.isLive ? 0 : ring));
+    }
+}
+
 TEST_CASE("a forced flush empties the ring", "[plan]") {
   PlanLaunch plan(planSpec(), 2, 2);
   plan.cursors = {3, 4};

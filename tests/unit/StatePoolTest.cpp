@@ -128,6 +128,7 @@ TEST_CASE("a second turn hits the prefix of the first", "[state]") {
     ModelRow next{2, 7, 0};
     ModelRow source = next;
     source.slot = cached;
+    source.ring = -1;
     source.fresh = true;
     REQUIRE(model.plan->copy(nullptr, model.inputs({source}, {next.slot}))
                 .message == "");
@@ -169,6 +170,59 @@ TEST_CASE("a copy of the checkpoint alone loses the ring", "[state]") {
   feed(model, next, 200, 205);
   CHECK(model.outError(0, joined(range(0, 29), range(200, 205))) > wrong);
   CHECK(model.outError(0, joined(range(0, 26), range(200, 205))) < bound);
+}
+
+TEST_CASE("a slot without a ring is copied, but not decoded", "[state]") {
+  // Ring indices that are none, or not given: the default is the slot's, 6.
+  enum { Negative = -1, PastEnd = StateModel::ringSlots, NotGiven };
+  for (bool circular : {false, true})
+    for (int ring : {int(Negative), int(PastEnd), int(NotGiven)}) {
+      INFO("circular " << circular << ", ring " << ring);
+      StateModel model(/*ringDepth=*/4, circular);
+      const ModelRow cached{1, 6, ring}, filled{0, 1, 0};
+      std::vector<GroupIndices> groups;
+      auto inputs = [&](const ModelRow &row, const ints &dst) {
+        StepInputs result = model.inputs({row}, dst);
+        groups.assign(result.groups.begin(), result.groups.end());
+        for (GroupIndices &group : groups)
+          if (ring == NotGiven)
+            group.ring = 0;
+        result.groups = groups;
+        return result;
+      };
+      auto says = [&](const Status &status) {
+        REQUIRE(status.message == "");
+        const ErrorKind kind = kindOf(model);
+        model.pool->clearErrors();
+        return kind;
+      };
+      StepPlan &plan = *model.plan;
+      model.prefill(cached.slot, range(0, 5));
+      feed(model, filled, 20, 22);
+      REQUIRE(kindOf(model) == ErrorKind::None);
+
+      CHECK(says(plan.copy(nullptr, inputs(cached, {2}))) == ErrorKind::None);
+      CHECK(model.stateError(2, range(0, 5)) < bound);
+      // The key of another request, which `fresh` says does not count.
+      ModelRow fresh = cached;
+      fresh.key = filled.key;
+      fresh.fresh = true;
+      CHECK(says(plan.materialize(nullptr, inputs(fresh, {3}))) ==
+            ErrorKind::None);
+      CHECK(model.stateError(3, range(0, 5)) < bound);
+      CHECK(says(plan.prepareExtend(nullptr, inputs(cached, {}))) ==
+            ErrorKind::None);
+      CHECK(model.stateError(cached.slot, range(0, 5)) < bound);
+
+      // Where a ring is read or a token is fed, it must be there.
+      ModelRow read = fresh;
+      read.fresh = false;
+      CHECK(says(plan.materialize(nullptr, inputs(read, {4}))) ==
+            ErrorKind::RingSlot);
+      CHECK(model.stateError(4, {}) == 0);
+      CHECK(says(plan.begin(nullptr, ++model.step, inputs(cached, {}))) ==
+            ErrorKind::RingSlot);
+    }
 }
 
 TEST_CASE("a token too many, flushed, cannot be left out", "[state]") {

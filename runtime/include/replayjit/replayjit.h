@@ -508,7 +508,7 @@ typedef struct replayjit_materialize_args_t {
   uint64_t layers;       /* [num_layers] replayjit_layer_t */
   uint64_t src_indices;  /* [B] */
   uint64_t dst_indices;  /* [B] */
-  uint64_t ring_indices; /* [B], if has_ring_indices; of the source */
+  uint64_t ring_indices; /* [B], if has_ring_indices; any if write_pos is 0 */
   uint64_t write_pos;    /* [B] int32, the source's cursor */
   uint64_t ring_base;    /* [B] int32, if is_circular */
   uint64_t mask;         /* [B] int32, if has_mask: 0 skips the row */

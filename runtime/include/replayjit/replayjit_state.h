@@ -209,7 +209,7 @@ typedef struct replayjit_plan_t replayjit_plan_t;
 typedef struct replayjit_group_indices_t {
   uint64_t state;
   int64_t state_stride;
-  uint64_t ring;
+  uint64_t ring; /* Between steps any number where the cursor is 0. */
   int64_t ring_stride;
   uint64_t dst; /* Where a flush, a materialize or a copy writes. */
   int64_t dst_stride;

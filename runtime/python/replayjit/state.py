@@ -121,9 +121,9 @@ def materialize(layers, src_indices, dst_indices, write_pos, *, mask=None,
     layers of a LayerTable, for each of B rows: snapshots, forks, donation,
     backup. Where src = dst the caller sets the cursor to 0 afterwards.
 
-    src_indices, dst_indices, ring_indices (of src; default: src_indices): [B],
-    int32 or int64. write_pos, mask (0 skips a row), cache_base (circular rings):
-    [B] int32.
+    src_indices, dst_indices, ring_indices (of src, any number where write_pos
+    is 0; default: src_indices): [B], int32 or int64. write_pos, mask (0 skips a
+    row), cache_base (circular rings): [B] int32.
     """
     tensors = {name: tensor for name, tensor in dict(
         src_indices=src_indices, dst_indices=dst_indices, write_pos=write_pos,
