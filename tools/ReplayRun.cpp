@@ -284,9 +284,9 @@ int replayjit::replayRun(int argc, char **argv) {
     for (const DecodeCase &entry : *cases) {
       const DecodeProblem &problem = entry.problem;
       Status status = validate(problem.spec, problem.tuning, target);
-      if (status)
-        status = validateLowerBound(problem.spec, problem.lowerBound);
-      if (status)
+      if (status && entry.materialize)
+        status = validateProblem(*entry.materialize);
+      else if (status)
         status = validateProblem(problem);
       if (!status)
         return fail(status.message);

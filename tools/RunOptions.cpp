@@ -37,7 +37,7 @@ void RunOptions::addTo(CLI::App &app) {
              "--suite", suite,
              "A list of kernels instead of one: small, emulation, real, "
              "gpu (emulation and real), kda, kda-real, packed, formats, "
-             "indices, materialize or long")
+             "indices, materialize, triton or long")
           ->group(many);
   app.add_option("--filter", filter, "Only those whose name contains this")
       ->needs(chosen)
@@ -60,7 +60,13 @@ void RunOptions::addTo(CLI::App &app) {
   app.add_option("--slots", slots, "State slots; default: twice the rows")
       ->check(within(0, 1 << 20))
       ->group(run);
-  app.add_option("--steps", problem.steps, "Tokens of each row")->group(run);
+  CLI::Option *steps =
+      app.add_option("--steps", problem.steps, "Tokens of each row")
+          ->group(run);
+  ofMaterialize =
+      app.add_option("--layers", layers, "materialize: layers of the launch")
+          ->check(within(0, 1024))
+          ->group(run);
   seedOption =
       app.add_option("--seed", problem.seed,
                      "Of all that is random; --random takes the clock's "
@@ -71,23 +77,26 @@ void RunOptions::addTo(CLI::App &app) {
                  "one past the end")
       ->check(within(0, INT_MAX))
       ->group(run);
-  app.add_option(
-         "--force-every", forceEvery,
-         "Force a flush of row r at every Nth step, the (N-1-r)th first")
-      ->check(within(0, INT_MAX))
-      ->group(run);
+  CLI::Option *force =
+      app.add_option(
+             "--force-every", forceEvery,
+             "Force a flush of row r at every Nth step, the (N-1-r)th first")
+          ->check(within(0, INT_MAX))
+          ->group(run);
   app.add_option("--lower-bound", problem.lowerBound,
                  "Of the gate lower-bound: a negative number")
       ->group(run);
-  app.add_flag("--staggered", problem.staggered,
-               "Start rows at different ring phases")
-      ->group(run);
-  app.add_flag("--mixed-gates", problem.mixedGates,
-               "Early gates of a ring are 100 times the late ones")
-      ->group(run);
-  app.add_option("--row-padding", problem.rowPadding,
-                 "Elements between two batch rows")
-      ->group(run);
+  CLI::Option *staggered = app.add_flag("--staggered", problem.staggered,
+                                        "Start rows at different ring phases")
+                               ->group(run);
+  CLI::Option *mixed =
+      app.add_flag("--mixed-gates", problem.mixedGates,
+                   "Early gates of a ring are 100 times the late ones")
+          ->group(run);
+  CLI::Option *padding = app.add_option("--row-padding", problem.rowPadding,
+                                        "Elements between two batch rows")
+                             ->group(run);
+  ofTokens = {steps, force, staggered, mixed, padding};
   app.add_option("--slot-padding", problem.slotPadding,
                  "Elements between two slots")
       ->group(run);
@@ -96,7 +105,7 @@ void RunOptions::addTo(CLI::App &app) {
   app.add_flag("--misaligned", problem.misaligned,
                "Move every pointer by one element; needs --alignment 0")
       ->group(run);
-  kernel.addTo(app);
+  kernel.addTo(app, /*hasPlans=*/false);
 }
 
 uint64_t RunOptions::firstSeed() const {
@@ -127,6 +136,48 @@ DecodeProblem RunOptions::problemFor(const DecodeSpec &spec) const {
   return result;
 }
 
+Result<MaterializeProblem>
+RunOptions::materializeFor(const DecodeSpec &spec) const {
+  for (const CLI::Option *option : ofTokens)
+    if (option->count() > 0)
+      return Status::invalid(fmt::format(
+          "{}: not allowed with --family materialize, which feeds no tokens",
+          option->get_name()));
+  const DecodeProblem common = problemFor(spec);
+  // The depth is not validated yet.
+  const int batch = common.batch, L = std::max(1, spec.ringDepth);
+  if (batch > common.slots)
+    return Status::invalid(
+        fmt::format("batch: {} is not allowed; it must be at most slots = {}",
+                    batch, common.slots));
+  MaterializeProblem result;
+  result.spec = spec;
+  if (spec.ringFormat != RingFormat::Raw)
+    result.spec.gate = Gate::LowerBound; // such rings have no other
+  result.numLayers = layers;
+  result.slots = common.slots;
+  result.seed = common.seed;
+  result.lowerBound = common.lowerBound;
+  result.slotPadding = common.slotPadding;
+  result.indexStride = common.indexStride;
+  result.misaligned = common.misaligned;
+  // Sources are the last slots; the first ones, as far as they go, are free.
+  const int firstFree = spec.nullSlot == NullSlot::NonPositive ? 1 : 0;
+  for (int i = 0; i < batch; ++i) {
+    MaterializeProblem::Row row{.src = common.slots - 1 - i, .dst = 0};
+    if (!common.rowSlots.empty())
+      row.src = common.rowSlots[i];
+    const int free = firstFree + i / 2;
+    row.dst = i % 2 && free < common.slots - batch ? free : row.src;
+    row.writePos = L - 1 - i % L;
+    row.base = spec.isCircular ? i % L : 0;
+    if (spec.hasRingIndices)
+      row.ringSlot = row.writePos ? i : -1;
+    result.rows.push_back(row);
+  }
+  return result;
+}
+
 /// What the table calls the kernel of the flags.
 static std::string nameOf(const DecodeSpec &spec) {
   std::string name;
@@ -150,10 +201,22 @@ Result<std::vector<DecodeCase>> RunOptions::cases(const Target &target,
     Result<DecodeSpec> spec = kernel.spec();
     if (!spec)
       return spec.status();
+    const DecodeTuning tuning =
+        kernel.tuning(*spec, problem.batch, target, multiprocessors);
+    if (spec->family == Family::Materialize) {
+      Result<MaterializeProblem> fold = materializeFor(*spec);
+      if (!fold)
+        return fold.status();
+      fold->tuning = tuning;
+      return std::vector{materializeCase(nameOf(*spec), std::move(*fold))};
+    }
+    if (ofMaterialize->count() > 0)
+      return Status::invalid(
+          fmt::format("{}: not allowed without --family materialize",
+                      ofMaterialize->get_name()));
     DecodeCase one;
     one.problem = problemFor(*spec);
-    one.problem.tuning =
-        kernel.tuning(*spec, problem.batch, target, multiprocessors);
+    one.problem.tuning = tuning;
     one.name = nameOf(*spec);
     return std::vector<DecodeCase>{one};
   }

@@ -21,15 +21,23 @@ struct RunOptions {
   DecodeProblem problem;
   CLI::Option *seedOption = nullptr;
   int slots = 0, paddingRows = 0, forceEvery = 0, random = 0;
+  int layers = MaterializeProblem().numLayers;
 
   void addTo(CLI::App &app);
   /// Of --random: --seed, or the clock's.
   uint64_t firstSeed() const;
   /// The problem of the flags; its spec is legal or will be refused.
   DecodeProblem problemFor(const DecodeSpec &spec) const;
+  /// The same of Family::Materialize: in place and to other slots in turn, from
+  /// rings that are full, one row less full, ..., empty.
+  Result<MaterializeProblem> materializeFor(const DecodeSpec &spec) const;
   /// The suite, or the one case of the flags, tuned for such a GPU.
   Result<std::vector<DecodeCase>> cases(const Target &target,
                                         int multiprocessors) const;
+
+private:
+  std::vector<CLI::Option *> ofTokens; ///< Not of materialize.
+  CLI::Option *ofMaterialize = nullptr;
 };
 
 } // namespace replayjit

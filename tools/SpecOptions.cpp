@@ -6,7 +6,7 @@
 
 using namespace replayjit;
 
-void SpecOptions::addFactsTo(CLI::App &app) {
+void SpecOptions::addFactsTo(CLI::App &app, bool hasPlans) {
   const size_t before = app.get_options({}).size();
   const char *group = "Kernel";
   CLI::Option *preset = app.add_option("--model", model,
@@ -17,12 +17,16 @@ void SpecOptions::addFactsTo(CLI::App &app) {
   app.add_option("--tp", tensorParallel, "Ranks that share the model's heads")
       ->needs(preset)
       ->group(group);
-  app.add_option("--family", family,
-                 "replay: a checkpoint and a ring; packed: the state written "
-                 "at every token; materialize: a checkpoint made of both; "
-                 "plan-begin and plan-commit: the cursors of a step")
-      ->check(oneOf({"replay", "packed", "materialize", "plan-begin",
-                     "plan-commit"}))
+  std::string what = "replay: a checkpoint and a ring; packed: the state "
+                     "written at every token; materialize: a checkpoint made "
+                     "of both";
+  std::vector<std::string> families = {"replay", "packed", "materialize"};
+  if (hasPlans) {
+    what += "; plan-begin and plan-commit: the cursors of a step";
+    families.insert(families.end(), {"plan-begin", "plan-commit"});
+  }
+  app.add_option("--family", family, what)
+      ->check(oneOf(families))
       ->group(group);
   app.add_flag("--kda", isKda, "Kimi Delta Attention: a gate per key channel")
       ->group(group);
@@ -116,8 +120,8 @@ void SpecOptions::addFactsTo(CLI::App &app) {
   std::erase(factOptions, read);
 }
 
-void SpecOptions::addTo(CLI::App &app) {
-  addFactsTo(app);
+void SpecOptions::addTo(CLI::App &app, bool hasPlans) {
+  addFactsTo(app, hasPlans);
   const char *const choices = "Tuning";
   app.add_option("--rows", rows,
                  "Choose what is not given below for so many requests at once; "

@@ -15,9 +15,10 @@ namespace replayjit {
 /// application that it was added to.
 class SpecOptions {
 public:
-  void addTo(CLI::App &app);
+  /// `hasPlans`: the plans of a step are among the families.
+  void addTo(CLI::App &app, bool hasPlans = true);
   /// Only the flags of the DecodeSpec.
-  void addFactsTo(CLI::App &app);
+  void addFactsTo(CLI::App &app, bool hasPlans = true);
 
   /// The flags that say what is computed, --readout excepted.
   const std::vector<CLI::Option *> &facts() const { return factOptions; }
