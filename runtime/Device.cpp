@@ -19,6 +19,18 @@ Status Device::freeMapped(const MappedMemory &) {
   return lacks("mapped memory");
 }
 
+Status Device::checkNoCapture(void *stream, std::string_view what) const {
+  Result<bool> isUnderCapture = isCapturing(stream);
+  if (!isUnderCapture)
+    return isUnderCapture.status();
+  return *isUnderCapture ? underCapture(what) : Status::ok();
+}
+
+Status Device::underCapture(std::string_view what) {
+  return Status::invalid(fmt::format(
+      "{}: not possible while launches are captured; do it before", what));
+}
+
 Status Device::assemble(CompiledKernel &) const { return lacks("assembler"); }
 
 Status Device::launchOn(void *, LoadedKernel &, Grid, const void *, size_t,

@@ -75,12 +75,11 @@ public:
   /// it rejects the PTX.
   virtual Status assemble(CompiledKernel &kernel) const;
 
-  /// InvalidArgument if `stream` is under capture (null: if any stream is that
-  /// waits for the legacy default stream): `what` would then spoil the capture.
-  /// Captures on other streams are not seen, and not spoiled either.
-  virtual Status checkNoCapture(void *stream, std::string_view what) const {
-    return Status::ok();
-  }
+  /// Whether `stream` is under capture (null: whether any stream is that waits
+  /// for the legacy default stream). Captures on other streams are not seen.
+  virtual Result<bool> isCapturing(void *stream) const { return false; }
+  /// InvalidArgument if it is: `what` would then spoil the capture.
+  Status checkNoCapture(void *stream, std::string_view what) const;
 
   /// Makes `kernel` launchable: its cubin on a GPU, its host program (see
   /// CompiledKernel::hostProgram) under emulation.
@@ -134,6 +133,9 @@ public:
 protected:
   virtual Status beginCapture() = 0;
   virtual Result<double> endCaptureAndTime(int repeats) = 0;
+
+protected:
+  static Status underCapture(std::string_view what);
 
 private:
   Status lacks(std::string_view what) const;

@@ -131,6 +131,21 @@ void *replayjit_device_stream(const replayjit_device_t *device) {
   return device ? device->device->stream() : nullptr;
 }
 
+replayjit_error_t *
+replayjit_device_is_capturing(const replayjit_device_t *device, void *stream,
+                              int32_t *is_capturing) {
+  for (auto [pointer, name] :
+       {std::pair<const void *, const char *>(device, "device"),
+        {is_capturing, "is_capturing"}})
+    if (Status status = need(pointer, name); !status)
+      return toError(status);
+  Result<bool> answer = device->device->isCapturing(stream);
+  if (!answer)
+    return toError(answer.status());
+  *is_capturing = *answer;
+  return nullptr;
+}
+
 replayjit_error_t *replayjit_device_synchronize(replayjit_device_t *device,
                                                 void *stream) {
   if (Status status = need(device, "device"); !status)

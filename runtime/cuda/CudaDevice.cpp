@@ -35,7 +35,7 @@ public:
   Result<MappedMemory> allocateMapped(size_t bytes, std::string name) override;
   Status freeMapped(const MappedMemory &memory) override;
   Status assemble(CompiledKernel &kernel) const override;
-  Status checkNoCapture(void *stream, std::string_view what) const override;
+  Result<bool> isCapturing(void *stream) const override;
   Result<std::unique_ptr<LoadedKernel>>
   load(const CompiledKernel &kernel) override;
   Status launch(LoadedKernel &kernel, Grid grid, const void *params,
@@ -126,16 +126,11 @@ CudaDevice::~CudaDevice() {
     (void)api.cuStreamDestroy(ownStream);
 }
 
-static Status underCapture(std::string_view what) {
-  return Status::invalid(fmt::format(
-      "{}: not possible while launches are captured; do it before", what));
-}
-
 Status CudaDevice::outsideCapture(std::string_view what) const {
   return capturing ? underCapture(what) : Status::ok();
 }
 
-Status CudaDevice::checkNoCapture(void *stream, std::string_view what) const {
+Result<bool> CudaDevice::isCapturing(void *stream) const {
   ContextScope scope(*context);
   if (!scope.status())
     return scope.status();
@@ -143,10 +138,11 @@ Status CudaDevice::checkNoCapture(void *stream, std::string_view what) const {
   CUresult result =
       api.cuStreamIsCapturing(static_cast<CUstream>(stream), &capture);
   // Of the legacy stream: one that synchronizes with it is under capture.
-  if (result == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT ||
-      (result == CUDA_SUCCESS && capture != CU_STREAM_CAPTURE_STATUS_NONE))
-    return underCapture(what);
-  return toStatus(api, result, "cuStreamIsCapturing");
+  if (result == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT)
+    return true;
+  if (Status status = toStatus(api, result, "cuStreamIsCapturing"); !status)
+    return status;
+  return capture != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
 Result<uint64_t> CudaDevice::allocate(size_t bytes, std::string label) {

@@ -172,6 +172,11 @@ static void check_devices(replayjit_device_t *device) {
   uint64_t address = 0;
   OK(replayjit_device_allocate_mapped(device, 64, "mapped", &host, &address));
   CHECK(host && address && !replayjit_device_stream(device));
+  int32_t is_capturing = 7;
+  OK(replayjit_device_is_capturing(device, NULL, &is_capturing));
+  CHECK(is_capturing == 0);
+  FAILS(replayjit_device_is_capturing(device, NULL, NULL),
+        REPLAYJIT_INVALID_ARGUMENT, "is_capturing: NULL");
   OK(replayjit_device_free_mapped(device, host, address));
   FAILS(replayjit_device_free_mapped(device, host, address),
         REPLAYJIT_INVALID_ARGUMENT, "emulation");

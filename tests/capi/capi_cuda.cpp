@@ -156,7 +156,14 @@ int main() {
   // capture survives both.
   int place = 0;
   const CUstream stream = reinterpret_cast<CUstream>(&place);
+  int32_t isCapturing = 7;
+  ok(replayjit_device_is_capturing(device, stream, &isCapturing));
+  CHECK(isCapturing == 0);
   fake.capturing = {stream};
+  for (CUstream asked : {stream, CUstream(nullptr)}) {
+    ok(replayjit_device_is_capturing(device, asked, &isCapturing));
+    CHECK(isCapturing == 1);
+  }
   ok(replayjit_jit_prepare_on(jit, stream, &spec, 1, &again));
   ok(replayjit_kernel_launch(again, stream, &args, 0));
   CHECK(fake.lastLaunch.hStream == stream && fake.lastParams == params);

@@ -296,6 +296,11 @@ replayjit_device_free_mapped(replayjit_device_t *device, void *host,
 /* The device's own stream, for those who have none; NULL under emulation. It
  * lives as long as the device. */
 REPLAYJIT_API void *replayjit_device_stream(const replayjit_device_t *device);
+/* Whether the stream is under capture: 1 or 0. Of NULL: whether any is that
+ * waits for the legacy default stream. */
+REPLAYJIT_API replayjit_error_t *
+replayjit_device_is_capturing(const replayjit_device_t *device, void *stream,
+                              int32_t *is_capturing);
 /* Waits for a stream and reports the faults of earlier launches. */
 REPLAYJIT_API replayjit_error_t *
 replayjit_device_synchronize(replayjit_device_t *device, void *stream);

@@ -240,6 +240,13 @@ public:
   }
   /// The device's own; null under emulation.
   void *stream() const { return replayjit_device_stream(handle.get()); }
+  /// Null: whether any stream is that waits for the legacy default stream.
+  Result<bool> isCapturing(void *stream) const {
+    int32_t answer = 0;
+    Status status = Status::take(
+        replayjit_device_is_capturing(handle.get(), stream, &answer));
+    return status ? Result<bool>(answer != 0) : status;
+  }
   Status synchronize(void *stream) {
     return Status::take(replayjit_device_synchronize(handle.get(), stream));
   }

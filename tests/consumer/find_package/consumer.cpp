@@ -99,6 +99,7 @@ int main() {
   CHECK(replayjit_api_version() == REPLAYJIT_API_VERSION);
   Device device = need(Device::emulation());
   CHECK(device.info().is_emulation);
+  CHECK(!need(device.isCapturing(device.stream())));
   CHECK(!Device::emulation("sm_1"));
   JitOptions options;
   options.use_environment = 0;
