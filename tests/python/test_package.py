@@ -1,6 +1,5 @@
 """The package as setuptools puts it together."""
 
-import importlib.util
 import os
 import shutil
 import subprocess
@@ -12,11 +11,6 @@ from pathlib import Path
 SOURCE = Path(os.environ["REPLAYJIT_SOURCE_DIR"]) / "runtime/python"
 
 
-def has(module):
-    return importlib.util.find_spec(module) is not None
-
-
-@unittest.skipUnless(has("setuptools"), "there is no setuptools")
 class PackageTest(unittest.TestCase):
     def test_modules_and_a_library_beside_them(self):
         with tempfile.TemporaryDirectory() as folder:
