@@ -215,21 +215,30 @@ def b_and_dt_bias_of_other_types_than_a_and_A_log(pool):
 
 
 @check
-def a_kernel_that_is_missing_does_not_spoil_a_capture():
+def what_would_spoil_a_capture_is_refused():
+    """A kernel that is not in memory, a pool and a plan; the capture goes on."""
     pool, other = Pool(False, 16, 32), Pool(False, 16, 32, L=13)
     launch = replayjit.bind(fused_recurrent_linear_replayssm_decode,
                             **pool.replay_inputs())
+    groups = [(launch.spec, [(pool.states, pool.d, pool.k, pool.g)])]
+    cursors = torch.zeros_like(pool.write_pos)
+    made = replayjit.StatePool(groups, cursors)
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
-        try:
-            replayjit.bind(fused_recurrent_linear_replayssm_decode,
-                           **other.replay_inputs())
-        except replayjit.InvalidArgument as refusal:
-            print(f"    {refusal}")
-        else:
-            raise AssertionError("it was not refused")
+        for act in (lambda: replayjit.bind(
+                        fused_recurrent_linear_replayssm_decode,
+                        **other.replay_inputs()),
+                    lambda: replayjit.StatePool(groups, cursors),
+                    lambda: replayjit.StepPlan(made, pool.B)):
+            try:
+                act()
+            except replayjit.InvalidArgument as refusal:
+                print(f"    {refusal}")
+            else:
+                raise AssertionError("it was not refused")
         launch()
     run_replay(pool, graph.replay)
+    replayjit.StepPlan(made, pool.B)
 
 
 @each_shape
@@ -374,6 +383,38 @@ def steps_in_a_graph():
                                  f"not {expected.tolist()}")
     if plan.pool.poll():
         raise AssertionError(f"reported: {plan.pool.poll()}")
+
+
+@check
+def a_fold_in_a_graph():
+    """prepare_extend captured once; only the plan keeps what it reads."""
+    pool = Pool(False, 16, 32)
+    keys = torch.arange(pool.B, device=CUDA, dtype=torch.int32)
+    cursors = torch.zeros_like(keys)
+    launch = replayjit.bind(fused_recurrent_linear_replayssm_decode,
+                            **pool.replay_inputs())
+    plan = replayjit.StepPlan(replayjit.StatePool(
+        [(launch.spec, [(pool.states, pool.d, pool.k, pool.g)])], cursors),
+        pool.B)
+    launch = replayjit.bind(fused_recurrent_linear_replayssm_decode,
+                            **{**pool.replay_inputs(), **plan.rows()})
+    graph, read = torch.cuda.CUDAGraph(), (keys.clone(), pool.indices.clone())
+    with torch.cuda.graph(graph):
+        plan.prepare_extend(read[0], {"state": read[1]})
+    plan.prepare_extend(keys, {"state": pool.indices})  # The latest inputs.
+    del read
+    others = [torch.full((pool.B,), 10**6, device=CUDA, dtype=torch.int32)
+              for _ in range(64)]
+    for step in range(1, 6):
+        pool.next_tokens()
+        with replayjit.plan_step(plan, step, keys, {"state": pool.indices}):
+            launch()
+        pool.look_at_outputs()
+    graph.replay()
+    pool.look_at_states(pool.live)
+    if cursors.any() or plan.pool.poll():
+        raise AssertionError(f"cursors {cursors.tolist()}, reported: "
+                             f"{plan.pool.poll()}")
 
 
 @check

@@ -2,13 +2,16 @@
 for what cannot be done."""
 
 import os
+import re
 import subprocess
 import sys
+import tempfile
 import unittest
+from pathlib import Path
 
 import replayjit
 from recurrence import Batch, Shape, emulation, tensor
-from replayjit import (fused_recurrent_kda_packed_decode,
+from replayjit import (Tensor, fused_recurrent_kda_packed_decode,
                        fused_recurrent_linear_replayssm_decode, materialize)
 
 
@@ -98,8 +101,9 @@ class ErrorsTest(unittest.TestCase):
                          "^heads: there is no such field; there are family, ")
         with self.assertRaises(ValueError) as caught:
             replayjit.Runtime.emulation(cache_folder="x")
-        self.assertEqual(str(caught.exception),
-                         "cache_folder: there is no such option")
+        self.assertRegex(
+            str(caught.exception), "^cache_folder: there is no such option; "
+            "there are use_environment, cache_roots, ")
 
     def test_what_the_library_refuses(self):
         """Its own sentence, as a ValueError that is a replayjit.Error too."""
@@ -112,9 +116,10 @@ class ErrorsTest(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "^gate: "):
             fused_recurrent_linear_replayssm_decode(
                 **self.batch.replay_inputs(), lower_bound=-1.0)
-        with self.assertRaisesRegex(ValueError, "scale: inf is not allowed"):
+        with self.assertRaisesRegex(ValueError, "writePos: 0x2 is not allowed"):
             fused_recurrent_linear_replayssm_decode(**{
-                **self.batch.replay_inputs(), "scale": float("inf")})
+                **self.batch.replay_inputs(), "write_pos": Tensor(
+                    self.runtime, "int32", (2,), 2)})
         with self.assertRaisesRegex(ValueError, "lowerBound: 1 is not allowed"):
             batch = Batch(self.runtime, Shape(is_kda=True), rows=[1])
             inputs = batch.inputs()
@@ -124,9 +129,11 @@ class ErrorsTest(unittest.TestCase):
             fused_recurrent_kda_packed_decode(**inputs, lower_bound=1.0)
 
     def test_a_bound_launch_says_it_too(self):
-        with self.assertRaisesRegex(ValueError, "scale: nan is not allowed"):
-            replayjit.bind(fused_recurrent_linear_replayssm_decode, **{
-                **self.batch.replay_inputs(), "scale": float("nan")})()
+        step = replayjit.bind(fused_recurrent_linear_replayssm_decode, **{
+            **self.batch.replay_inputs(), "write_pos": Tensor(
+                self.runtime, "int32", (2,), 2)})
+        with self.assertRaisesRegex(ValueError, "writePos: 0x2 is not allowed"):
+            step()
 
     def test_a_fault_of_the_emulation(self):
         """Not a ValueError: a kernel that reads past the end of b."""
@@ -138,14 +145,54 @@ class ErrorsTest(unittest.TestCase):
         self.assertRegex(str(caught.exception),
                          "out-of-bounds global load .* 'load of b'")
 
-    def test_no_cuda_driver(self):
-        try:
-            replayjit.Runtime.cuda(0)
-        except replayjit.Error as problem:
-            self.assertIsInstance(problem, RuntimeError)
-            self.assertRegex(str(problem), "CUDA")
-        else:
-            self.skipTest("there is a GPU here")
+    def test_no_tensors(self):
+        no_tensor = ("; it must be a tensor, with data_ptr(), stride(), shape, "
+                     "dtype and device")
+        for name in self.batch.replay_inputs():
+            if name not in ("scale", "use_qk_l2norm_in_kernel", "is_kda"):
+                with self.subTest(name):
+                    self.refuses(f"{name}: None is not allowed" + no_tensor,
+                                 **{name: None})
+        self.refuses("b: 'b' is not allowed" + no_tensor, b="b")
+        self.refuses("force_flush: [0, 0] is not allowed" + no_tensor,
+                     force_flush=[0, 0])
+        q = self.zeros(2, 1, 16)
+        for count in (2, 4):
+            self.refuses(f"mixed_qkv: {count} elements are not allowed; there "
+                         "must be 3", mixed_qkv=(q,) * count)
+        self.refuses("v: None is not allowed" + no_tensor,
+                     mixed_qkv=(q, q, None))
+
+    def test_objects_of_another_kind(self):
+        kinds = {"error_word": (5, [self.runtime], []),
+                 "stream": ("x", b"x", -1, 2**64, 1.5, True)}
+        allowed = {"error_word": "a replayjit.ErrorWord",
+                   "stream": f"an integer from 0 to {2**64 - 1}"}
+        for name, values in kinds.items():
+            for value in values:
+                with self.subTest(f"{name}={value}"):
+                    self.refuses(f"{name}: {value!r} is not allowed; it must be "
+                                 + allowed[name], **{name: value})
+        for value, act in [(5, lambda: replayjit.slot_bytes(5)),
+                           (None, lambda: replayjit.supports(None)),
+                           ("s", lambda: self.runtime.prepare("s")),
+                           (7, lambda: replayjit.recommend(7, 1))]:
+            with self.assertRaises(ValueError) as caught:
+                act()
+            self.assertEqual(str(caught.exception), f"spec: {value!r} is not "
+                             "allowed; it must be a replayjit.Spec")
+        with self.assertRaisesRegex(ValueError, "^runtime: 5 is not allowed; it "
+                                                "must be a replayjit.Runtime$"):
+            replayjit.prepare_all([], 5)
+
+    def test_flags(self):
+        for name in ("use_qk_l2norm_in_kernel", "is_kda", "circular_replay",
+                     "prefix_gate_cache", "predecayed_k_cache", "beta_round",
+                     "batch_invariant"):
+            for value in (None, 2, "yes", 1.0):
+                with self.subTest(f"{name}={value}"):
+                    self.refuses(f"{name}: {value!r} is not allowed; it must be "
+                                 "true or false", **{name: value})
 
     def test_materialize(self):
         batch = self.batch
@@ -156,6 +203,16 @@ class ErrorsTest(unittest.TestCase):
                         tensor(self.runtime, [0, 0], 2, dtype="int32"))
         self.assertEqual(str(caught.exception),
                          "write_pos: shape (2,) is not allowed; it must be (1)")
+        with self.assertRaisesRegex(ValueError, "^layers: 5 is not allowed; it "
+                                                "must be a replayjit.LayerTable"):
+            materialize(5, index, index, index)
+        with self.assertRaisesRegex(ValueError, "^predecayed_k_cache: not allowed "
+                                                "without prefix_gate_cache"):
+            materialize(layers, index, index, index, predecayed_k_cache=True)
+        with self.assertRaises(ValueError) as caught:
+            replayjit.LayerTable([(batch.state, batch.d, batch.k)])
+        self.assertEqual(str(caught.exception), "layers[0]: 3 elements are not "
+                         "allowed; there must be 4")
         with self.assertRaises(ValueError) as caught:
             replayjit.LayerTable([])
         self.assertEqual(str(caught.exception),
@@ -163,15 +220,28 @@ class ErrorsTest(unittest.TestCase):
 
 
 class LibraryTest(unittest.TestCase):
-    def in_a_process(self, library):
+    def in_a_process(self, script, **environment):
+        """The last line of what it says."""
         return subprocess.run(
-            [sys.executable, "-c", "import replayjit; replayjit.Spec()"],
-            env={**os.environ, "REPLAYJIT_LIBRARY": library},
+            [sys.executable, "-c", "import replayjit; " + script],
+            env={**os.environ, **environment},
             capture_output=True, text=True).stderr.splitlines()[-1]
+
+    def test_no_cuda_driver(self):
+        """Also where there is one: a file that is none comes first."""
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "libcuda.so.1").write_bytes(b"no library")
+            self.assertRegex(
+                self.in_a_process("replayjit.Runtime.cuda(0)",
+                                  LD_LIBRARY_PATH=folder),
+                r"^replayjit\._library\.Error: no CUDA driver: cannot open "
+                r"'libcuda\.so\.1' \(" + re.escape(folder))
+        self.assertTrue(issubclass(replayjit.Error, RuntimeError))
 
     def test_no_library(self):
         self.assertRegex(
-            self.in_a_process("/nonexistent/libreplayjit.so"),
+            self.in_a_process("replayjit.Spec()",
+                              REPLAYJIT_LIBRARY="/nonexistent/libreplayjit.so"),
             r"^replayjit\._library\.Error: libreplayjit cannot be opened "
             r"\(/nonexistent.*\); build it with .* and set REPLAYJIT_LIBRARY to "
             r"its path$")

@@ -4,10 +4,12 @@ import array
 import gc
 import unittest
 import weakref
+from unittest import mock
 
 import replayjit
 from recurrence import Batch, Shape, emulation, error, tensor, values
 from replayjit import fused_recurrent_linear_replayssm_decode, plan_step
+from replayjit._library import library
 
 KEYS = 6
 
@@ -27,12 +29,15 @@ class PlanTest(unittest.TestCase):
         spec = replayjit.bind(fused_recurrent_linear_replayssm_decode,
                               **self.layers[0].replay_inputs(),
                               force_flush=force).spec
-        self.pool = replayjit.StatePool(
-            [(spec, [(one.state, one.d, one.k, one.g) for one in self.layers])],
-            self.cursors)
+        self.spec = spec
+        self.pool = replayjit.StatePool(self.groups(), self.cursors)
         self.plan = replayjit.StepPlan(self.pool, max_rows=2)
         self.keys = self.numbers(2, 3)
         self.slots = {"state": self.numbers(*self.rows)}
+
+    def groups(self):
+        return [(self.spec, [(one.state, one.d, one.k, one.g)
+                             for one in self.layers])]
 
     def numbers(self, *values):
         return tensor(self.runtime, values, len(values), dtype="int32")
@@ -144,6 +149,49 @@ class PlanTest(unittest.TestCase):
         gc.collect()
         self.assertEqual([one() for one in kept], [None] * 8)
 
+    def test_what_any_operation_under_capture_reads_lives_as_long(self):
+        operations = {
+            "begin": lambda given: self.plan.begin(1, *given),
+            "materialize": lambda given: self.plan.materialize(*given),
+            "copy": lambda given: self.plan.copy(*given),
+            "prepare_extend": lambda given: self.plan.prepare_extend(*given),
+            "require_flushed": lambda given: self.plan.require_flushed(*given)}
+        capturing = []  # Streams; the emulation has one, None.
+
+        def is_capturing(_, stream, answer):
+            answer._obj.value = stream in capturing
+
+        for name, operation in operations.items():
+            with self.subTest(name), mock.patch.object(
+                    library(), "replayjit_device_is_capturing", is_capturing):
+                kept = []
+                for under_capture in ([None], []):
+                    capturing[:] = under_capture
+                    keys, slots = self.numbers(2, 3), self.numbers(3, 1)
+                    operation((keys, {"state": slots, "dst": slots}
+                               if name in ("materialize", "copy")
+                               else {"state": slots}))
+                    kept.append([weakref.ref(keys), weakref.ref(slots)])
+                del keys, slots
+                self.plan.require_flushed(self.keys, self.slots)
+                gc.collect()
+                captured, passing = ([one() for one in ones] for ones in kept)
+                self.assertNotIn(None, captured)
+                self.assertEqual(passing, [None, None])
+
+    def test_what_commit_reads_under_capture_lives_as_long(self):
+        def is_capturing(_, stream, answer):
+            answer._obj.value = True
+
+        advance_by = self.numbers(1, 1)
+        self.plan.begin(1, self.keys, self.slots)
+        with mock.patch.object(library(), "replayjit_device_is_capturing",
+                               is_capturing):
+            self.plan.commit(1, advance_by)
+        advance_by = weakref.ref(advance_by)
+        gc.collect()
+        self.assertIsNotNone(advance_by())
+
     def test_copy_reports_a_ring_that_is_not_empty(self):
         self.cursors.write(array.array("i", [0, 0, 1, 0, 0, 0]))
         self.plan.copy(self.keys, dict(self.slots, dst=self.numbers(0, 4)))
@@ -176,17 +224,71 @@ class PlanTest(unittest.TestCase):
                  "seq_len, no_flush_past, drop_newest",
                  lambda: self.plan.begin(1, self.keys, self.slots,
                                          drop=self.keys)),
+                ("groups[0].trak: there is no such index; there are state, "
+                 "ring, dst, track",
+                 lambda: self.plan.begin(1, self.keys, dict(
+                     self.slots, trak=self.keys))),
+                ("groups[0]: 'state' is not allowed; it must be a dict of "
+                 "tensors", lambda: self.plan.copy(self.keys, ["state"])),
+                ("groups: 3 is not allowed; it must be a list",
+                 lambda: self.plan.copy(self.keys, 3)),
+                (f"step: {2**64 + 1} is not allowed; it must be an integer from "
+                 f"{-2**63} to {2**63 - 1}",
+                 lambda: self.plan.begin(2**64 + 1, self.keys, self.slots)),
+                (f"step: None is not allowed; it must be an integer from "
+                 f"{-2**63} to {2**63 - 1}", lambda: self.plan.commit(None)),
+                (f"live: {2**32 + 1} is not allowed; it must be an integer from "
+                 f"{-2**31} to {2**31 - 1}",
+                 lambda: self.plan.set_step(1, 2**32 + 1)),
+                (f"max_rows: {2**32 + 4} is not allowed; it must be an integer "
+                 f"from {-2**31} to {2**31 - 1}",
+                 lambda: replayjit.StepPlan(self.pool, 2**32 + 4)),
+                (f"count: {2**32 + 1} is not allowed; it must be an integer from "
+                 f"{-2**31} to {2**31 - 1}",
+                 lambda: self.plan.rows(count=2**32 + 1)),
+                (f"stream: 's' is not allowed; it must be an integer from 0 to "
+                 f"{2**64 - 1}",
+                 lambda: self.plan.commit(1, stream="s")),
+                ("pool: 5 is not allowed; it must be a replayjit.StatePool",
+                 lambda: replayjit.StepPlan(5, 2)),
+                ("groups[0]: 1 elements are not allowed; there must be 2",
+                 lambda: replayjit.StatePool([(replayjit.Spec(),)],
+                                             self.cursors)),
+                ("batch_invariant: 7 is not allowed; it must be true or false",
+                 lambda: replayjit.StatePool(
+                     self.groups(), self.cursors, batch_invariant=7)),
                 ("groups[0]: a spec of other shapes or types than those of its "
                  "layers is not allowed",
                  lambda: replayjit.StatePool(
                      [(replayjit.Spec(), [(one.state, one.d, one.k, one.g)
                                           for one in self.layers])],
                      self.cursors))]:
-            with self.assertRaises(ValueError) as caught:
-                act()
-            self.assertEqual(str(caught.exception), sentence)
-        with self.assertRaisesRegex(ValueError, "step"):
+            with self.subTest(sentence):
+                with self.assertRaises(ValueError) as caught:
+                    act()
+                self.assertEqual(str(caught.exception), sentence)
+        with self.assertRaisesRegex(ValueError, "step: 0 is not allowed"):
             self.plan.begin(0, self.keys, self.slots)
+        elsewhere = tensor(emulation(), [2, 3], 2, dtype="int32")
+        for name, act in [
+                ("keys", lambda: self.plan.copy(elsewhere, self.slots)),
+                (r"groups\[0\].dst", lambda: self.plan.copy(
+                    self.keys, dict(self.slots, dst=elsewhere))),
+                ("fresh", lambda: self.plan.begin(1, self.keys, self.slots,
+                                                  fresh=elsewhere)),
+                ("advance_by", lambda: self.plan.commit(1, elsewhere)),
+                ("cache_base", lambda: replayjit.StatePool(
+                    self.groups(), self.cursors, cache_base=elsewhere))]:
+            with self.assertRaisesRegex(ValueError, f"^{name}: device .* is not "
+                                                    "allowed; it must be .*, "
+                                                    "where write_pos is$"):
+                act()
+
+    def test_what_is_not_given_may_be_none(self):
+        with plan_step(self.plan, 1, self.keys, dict(self.slots, track=None),
+                       flush_mask=None):
+            self.launch()
+        self.check_outputs()
 
 
 if __name__ == "__main__":

@@ -32,9 +32,11 @@ def over_the_fake_driver(script):
             name: value for name, value in os.environ.items()
             if name not in ("REPLAYJIT_CACHE_DIR", "XDG_CACHE_HOME", "HOME")}
         told = subprocess.run(
-            [sys.executable, "-c", script], check=True, text=True,
+            [sys.executable, "-c", script], text=True,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             env={**homeless, "LD_LIBRARY_PATH": folder})
+    if told.returncode:
+        raise AssertionError(told.stdout)
     return told.stdout
 
 
@@ -242,6 +244,53 @@ print(cuda(0).ordinal, is_alive_without_ours(cuda(0), 0))
                     runtime_of(SimpleNamespace(device=device)),
                     ("GPU", ordinal))
 
+    def test_capture(self):
+        """What may compile, load or allocate is refused on a stream that is
+        under capture, also where it is not the current one, and before anything
+        is done."""
+        told = over_the_fake_driver("""
+import ctypes
+import replayjit
+from replayjit._library import library
+
+gpu = replayjit.Runtime.cuda(0, diagnose=lambda _: None)
+driver = ctypes.CDLL("libcuda.so.1")
+context, stream = ctypes.c_void_p(), ctypes.c_void_p()
+driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
+driver.cuCtxPushCurrent_v2(context)
+driver.cuStreamCreate(ctypes.byref(stream), 1)
+stream = stream.value
+memory = lambda *shape: gpu.empty("float32", *shape)
+rings = [memory(2, 1, 16, 16), memory(2, 1, 4, 16), memory(2, 1, 4, 16),
+         memory(2, 1, 4)]
+integers = gpu.empty("int32", 2)
+inputs = [memory(2, 48), memory(2, 1), memory(2, 1), memory(1), memory(1), 1.0,
+          *rings, memory(2, 1, 1, 16), integers, integers]
+decode = replayjit.fused_recurrent_linear_replayssm_decode
+spec = decode.__wrapped__(*inputs).spec
+pool = replayjit.StatePool.__new__(replayjit.StatePool)  # of which there are none
+pool.runtime = gpu
+
+print(gpu.is_capturing(), gpu.is_capturing(stream))
+driver.cuStreamBeginCapture_v2(ctypes.c_void_p(stream), 0)
+print(gpu.is_capturing(), gpu.is_capturing(stream))
+library().replayjit_device_allocate = None
+for act in (lambda: gpu.prepare(spec, stream=stream),
+            lambda: decode(*inputs, stream=stream),
+            lambda: replayjit.bind(decode, *inputs, stream=stream),
+            lambda: replayjit.StatePool([(spec, [rings])], integers,
+                                        stream=stream),
+            lambda: replayjit.StepPlan(pool, 2, stream)):
+    try:
+        act()
+    except replayjit.InvalidArgument as problem:
+        print(str(problem).split("'")[0], problem.code)
+""").splitlines()
+        self.assertEqual(told[:2], ["False False", "False True"])
+        refused = ": not possible while launches are captured; do it before 1"
+        self.assertEqual(told[2:], ["prepare  1"] * 3 + [
+            "StatePool" + refused, "StepPlan" + refused])
+
     def test_memory(self):
         runtime = emulation()
         whole = tensor(runtime, range(6), 2, 3, dtype="int32")
@@ -252,6 +301,25 @@ print(cuda(0).ordinal, is_alive_without_ours(cuda(0), 0))
         with self.assertRaisesRegex(ValueError, "3 bytes are not allowed; the "
                                                 "tensor has 24"):
             whole.write(b"abc")
+        with self.assertRaisesRegex(ValueError, "^data: 24 is not allowed"):
+            whole.write(24)
+
+    def test_a_view_with_gaps_is_neither_written_nor_read(self):
+        whole = tensor(emulation(), range(6), 2, 3, dtype="int32")
+        column = whole.view((2,), (3,), offset=1)
+        for act in (lambda: column.write(bytes(8)), column.read):
+            with self.assertRaises(ValueError) as caught:
+                act()
+            self.assertEqual(str(caught.exception), "tensor: strides (3,) of "
+                             "shape (2,) are not allowed; they must be (1,)")
+        self.assertEqual(values(whole), list(range(6)))
+        row = whole.view((1, 3), (100, 1), offset=3)  # One row has no gap.
+        row.write(whole.view((3,), (1,)).read())
+        self.assertEqual(values(whole), [0, 1, 2] * 2)
+        self.assertEqual(whole.view((0, 2), (7, 5)).read(), b"")
+        with self.assertRaisesRegex(ValueError, "^strides: 1 elements are not "
+                                                "allowed; there must be 2$"):
+            whole.view((2, 2), (1,))
 
 
 class LifetimeTest(unittest.TestCase):

@@ -8,6 +8,8 @@ import ctypes
 from ctypes import POINTER, c_char_p, c_float, c_int32, c_int64, c_size_t
 from ctypes import c_uint32, c_uint64, c_void_p
 
+from . import _check
+
 #: REPLAYJIT_API_VERSION of the header that this file was written from.
 API_VERSION = (0 << 16) | 1
 
@@ -16,12 +18,41 @@ LAUNCH_UNCHECKED = 1
 #: REPLAYJIT_OWN_TYPE(0).
 OWN_TYPE = 0x100
 
+#: Fields that are true or false.
+_TRUTHS = frozenset("""
+    is_kda qk_l2_norm beta_round has_force_flush is_circular has_separate_qkv
+    has_ring_indices has_dst_indices has_track_indices has_mask use_environment
+    cache_read_only must_hit always_compile compile batch_invariant""".split())
+
 
 def _fields(kind, names):
     return [(name, kind) for name in names.split()]
 
 
-class DecodeSpec(ctypes.Structure):
+def _check_of(name, kind):
+    """The function of a field's name and a value that gives what is stored."""
+    if name in _TRUTHS:
+        return _check.truth
+    if kind in _check.NUMBERS:
+        return lambda name, value: _check.number(name, value, kind)
+    if kind is c_char_p:
+        return _check.text
+    return lambda _, value: value
+
+
+class Struct(ctypes.Structure):
+    """A struct whose fields refuse what they cannot hold."""
+
+    def __init_subclass__(cls):
+        cls._checks = {field: _check_of(field, kind)
+                       for field, kind in cls._fields_}
+
+    def __setattr__(self, name, value):
+        check = self._checks[_check.one_of(name, self._checks, "field")]
+        super().__setattr__(name, check(name, value))
+
+
+class DecodeSpec(Struct):
     _fields_ = [("struct_size", c_uint32)] + _fields(c_int32, """
         family is_kda num_key_heads num_value_heads head_dim_k head_dim_v
         ring_depth act_type gate_type param_type out_type state_type ring_type
@@ -33,6 +64,9 @@ class DecodeSpec(ctypes.Structure):
 
 
 class DecodeArgs(ctypes.Structure):
+    """Not a Struct: an operator fills in 40 fields at every call, of which it
+    checks those that no tensor has."""
+
     _fields_ = [
         ("struct_size", c_uint32), ("reserved", c_uint32),
         ("state_indices", c_uint64), ("state_index_stride", c_int64),
@@ -55,12 +89,12 @@ class DecodeArgs(ctypes.Structure):
         ("error_word", c_uint64), ("ring_slots", c_int32), ("layer", c_int32)]
 
 
-class Layer(ctypes.Structure):
+class Layer(Struct):
     _fields_ = _fields(c_uint64, "state d_ring k_ring g_ring") + _fields(
         c_int64, "state_pitch d_pitch k_pitch g_pitch")
 
 
-class MaterializeArgs(ctypes.Structure):
+class MaterializeArgs(Struct):
     _fields_ = [("struct_size", c_uint32), ("reserved", c_uint32)] + _fields(
         c_uint64, "layers src_indices dst_indices ring_indices write_pos "
         "ring_base mask error_word") + _fields(
@@ -68,7 +102,7 @@ class MaterializeArgs(ctypes.Structure):
         ) + _fields(c_int32, "batch num_layers slots ring_slots")
 
 
-class ErrorWord(ctypes.Structure):
+class ErrorWord(Struct):
     _fields_ = [("count", c_uint32), ("kind", c_uint32), ("row", c_int32),
                 ("layer", c_int32), ("value", c_int64)]
 
@@ -78,7 +112,7 @@ ProgressFn = ctypes.CFUNCTYPE(None, c_void_p, c_size_t, c_size_t, c_char_p,
                               c_void_p)
 
 
-class JitOptions(ctypes.Structure):
+class JitOptions(Struct):
     _fields_ = [
         ("struct_size", c_uint32), ("use_environment", c_int32),
         ("cache_roots", c_char_p), ("cache_max_bytes", c_int64),
@@ -90,13 +124,13 @@ class JitOptions(ctypes.Structure):
         ("assembler", c_char_p)]
 
 
-class DeviceInfo(ctypes.Structure):
+class DeviceInfo(Struct):
     _fields_ = [("struct_size", c_uint32), ("is_emulation", c_int32),
                 ("multiprocessors", c_int32), ("capability", c_int32),
                 ("description", c_char_p), ("chip", c_char_p)]
 
 
-class KernelInfo(ctypes.Structure):
+class KernelInfo(Struct):
     _fields_ = [("struct_size", c_uint32), ("origin", c_int32),
                 ("name", c_char_p), ("chip", c_char_p),
                 ("assembler", c_char_p)] + _fields(
@@ -105,25 +139,25 @@ class KernelInfo(ctypes.Structure):
                         "stack_bytes static_shared_bytes")
 
 
-class PoolGroup(ctypes.Structure):
+class PoolGroup(Struct):
     _fields_ = [("struct_size", c_uint32), ("num_layers", c_int32),
                 ("spec", c_void_p), ("layers", POINTER(Layer))
                 ] + _fields(c_int32, "slots ring_slots key_head_begin "
                             "key_head_total")
 
 
-class Cursors(ctypes.Structure):
+class Cursors(Struct):
     _fields_ = [("struct_size", c_uint32), ("num_keys", c_int32),
                 ("write_pos", c_uint64), ("ring_base", c_uint64)]
 
 
-class PoolOptions(ctypes.Structure):
+class PoolOptions(Struct):
     _fields_ = [("struct_size", c_uint32), ("batch_invariant", c_int32),
                 ("error_word", POINTER(ErrorWord)),
-                ("error_word_address", c_uint64)]
+                ("error_word_address", c_uint64), ("stream", c_void_p)]
 
 
-class GroupIndices(ctypes.Structure):
+class GroupIndices(Struct):
     _fields_ = [
         ("state", c_uint64), ("state_stride", c_int64),
         ("ring", c_uint64), ("ring_stride", c_int64),
@@ -131,7 +165,7 @@ class GroupIndices(ctypes.Structure):
         ("track", c_uint64), ("track_stride", c_int64)]
 
 
-class StepInputs(ctypes.Structure):
+class StepInputs(Struct):
     _fields_ = [("struct_size", c_uint32), ("live", c_int32),
                 ("keys", c_uint64), ("key_stride", c_int64),
                 ("groups", POINTER(GroupIndices))] + _fields(
@@ -174,6 +208,7 @@ FALLIBLE = {
     "replayjit_device_allocate_mapped": [c_void_p, c_size_t, c_char_p, _OUT,
                                          POINTER(c_uint64)],
     "replayjit_device_free_mapped": [c_void_p, c_void_p, c_uint64],
+    "replayjit_device_is_capturing": [c_void_p, c_void_p, POINTER(c_int32)],
     "replayjit_device_synchronize": [c_void_p, c_void_p],
     "replayjit_jit_create": [c_void_p, POINTER(JitOptions), _OUT],
     "replayjit_jit_prepare_on": [c_void_p, c_void_p, POINTER(DecodeSpec),

@@ -4,25 +4,31 @@ import functools
 from ctypes import byref
 
 from . import _abi
+from ._check import refused
 from ._library import library, to_exception
-from .runtime import current_stream
+from .runtime import stream_of
 from .spec import Spec
 
 
 class Launch:
-    """A launch with arguments that stay as they are; call it to launch. Keeps
-    its kernel and its tensors. For one thread at a time."""
+    """A launch with arguments that stay as they are; once prepared, call it to
+    launch. Keeps its kernel and its tensors. For one thread at a time."""
 
     def __init__(self, runtime, facts, rows, args, tensors, result):
-        self.kernel, self._facts = runtime.kernel_for(facts, rows), facts
+        self._runtime, self._facts, self._rows = runtime, facts, rows
         self.args, self.tensors, self.result = args, tensors, result
-        self._runtime = runtime
         calls = library()
         self._function = (calls.replayjit_kernel_launch
                           if isinstance(args, _abi.DecodeArgs)
                           else calls.replayjit_kernel_launch_materialize)
-        self._kernel, self._args = self.kernel.address, byref(args)
-        self._flags = 0
+        self._args, self._flags = byref(args), 0
+
+    def prepared(self, stream):
+        """The same with its kernel, which may compile and load, unless `stream`
+        is under capture."""
+        self.kernel = self._runtime.kernel_for(self._facts, self._rows, stream)
+        self._kernel = self.kernel.address
+        return self
 
     @property
     def spec(self):
@@ -33,9 +39,8 @@ class Launch:
         """Launches on `stream`, an int, or on torch's current stream (the
         runtime's own without torch). The first call checks the arguments, later
         ones only launch."""
-        if stream is None:
-            stream = current_stream(self._runtime)
-        error = self._function(self._kernel, stream, self._args, self._flags)
+        error = self._function(self._kernel, stream_of(self._runtime, stream),
+                               self._args, self._flags)
         if error:
             raise to_exception(error)
         self._flags = _abi.LAUNCH_UNCHECKED
@@ -44,13 +49,14 @@ class Launch:
 
 def operator(build):
     """Makes an operator of a function that builds a Launch: called, it launches;
-    its `bind` is the function."""
+    its `bind` gives the Launch."""
 
     @functools.wraps(build)
     def launch(*args, stream=None, **kwargs):
-        return build(*args, **kwargs)(stream)
+        return build(*args, **kwargs).prepared(stream)(stream)
 
-    launch.bind = build
+    launch.bind = lambda *args, stream=None, **kwargs: build(
+        *args, **kwargs).prepared(stream)
     return launch
 
 
@@ -62,5 +68,9 @@ def bind(function, *args, **kwargs):
 
     The tensors stay what and where they are; their contents may change. What may
     compile or load is done here, so a call may be captured into a CUDA graph.
+    While `stream`, by default the current one, is under capture, a kernel that
+    is not in memory is refused.
     """
+    if not hasattr(function, "bind"):
+        raise refused("function", function, "an operator of replayjit")
     return function.bind(*args, **kwargs)

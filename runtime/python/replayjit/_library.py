@@ -24,7 +24,8 @@ class InvalidArgument(Error, ValueError):
     """A field or an argument breaks a rule."""
 
 
-_INVALID_ARGUMENT = 1
+#: Its code.
+INVALID_ARGUMENT = 1
 
 
 def _place():
@@ -64,7 +65,7 @@ def to_exception(error):
                           calls.replayjit_error_stage,
                           calls.replayjit_error_log)]
     calls.replayjit_error_destroy(error)
-    kind = InvalidArgument if code == _INVALID_ARGUMENT else Error
+    kind = InvalidArgument if code == INVALID_ARGUMENT else Error
     return kind(texts[0], code, *texts[1:])
 
 

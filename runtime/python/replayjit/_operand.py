@@ -2,6 +2,7 @@
 
 import functools
 
+from ._check import refused
 from .runtime import runtime_of
 from .spec import SIZES, TYPES
 
@@ -33,13 +34,22 @@ def _wrong_shape(name, found, shape):
                       f"({wanted})")
 
 
+def _no_tensor(name, value):
+    return refused(name, value, "a tensor, with data_ptr(), stride(), shape, "
+                                "dtype and device")
+
+
 def operand(name, tensor, shape, types, free=1):
     """Looks at a tensor that must have `shape`, in which None is any size, and
     one of `types`. The first `free` dimensions, none or one, may have any
     stride; the others are dense."""
-    result = Operand()
-    result.address, found = tensor.data_ptr(), tuple(tensor.shape)
-    result.shape, strides, dense = found, tensor.stride(), 1
+    result, dense = Operand(), 1
+    try:
+        result.address, found = tensor.data_ptr(), tuple(tensor.shape)
+        strides, dtype = tensor.stride(), tensor.dtype
+    except AttributeError:
+        raise _no_tensor(name, tensor) from None
+    result.shape = found
     if len(found) != len(shape):
         raise _wrong_shape(name, found, shape)
     for at in range(len(found) - 1, -1, -1):
@@ -51,9 +61,9 @@ def operand(name, tensor, shape, types, free=1):
                 raise ValueError(f"{name}: stride {strides[at]} of dimension "
                                  f"{at} is not allowed; it must be {dense}")
             dense *= size
-    result.type = _type_of(tensor.dtype)
+    result.type = _type_of(dtype)
     if result.type not in types:
-        raise ValueError(f"{name}: dtype {tensor.dtype} is not allowed; allowed "
+        raise ValueError(f"{name}: dtype {dtype} is not allowed; allowed "
                          "are " + ", ".join(_NAMES[one] for one in types))
     # The stride of a single row says nothing.
     result.pitch = (strides[0] if found[0] > 1 else dense) if free else 0
@@ -62,10 +72,15 @@ def operand(name, tensor, shape, types, free=1):
 
 def common_runtime(tensors):
     """The runtime of the device on which all tensors are; `tensors` by name."""
-    (first, tensor), *others = tensors.items()
-    runtime = runtime_of(tensor)
-    for name, other in others:
-        if other.device != tensor.device and runtime_of(other) is not runtime:
-            raise ValueError(f"{name}: device {other.device} is not allowed; it "
-                             f"must be {tensor.device}, where {first} is")
+    first = None
+    for name, tensor in tensors.items():
+        try:
+            device = tensor.device
+        except AttributeError:
+            raise _no_tensor(name, tensor) from None
+        if first is None:
+            first, home, runtime = name, device, runtime_of(tensor)
+        elif device != home and runtime_of(tensor) is not runtime:
+            raise ValueError(f"{name}: device {device} is not allowed; it must "
+                             f"be {home}, where {first} is")
     return runtime

@@ -1,11 +1,13 @@
 """The decode operators, with SGLang's signatures and a few keywords more."""
 
-from ctypes import sizeof
+from ctypes import c_float, c_int32, sizeof
 
 from . import _abi
+from ._check import items, number, truth
 from ._launch import Launch, operator
 from ._operand import BF16, F32, FLOATS, I32, INDICES, common_runtime, operand
-from .spec import choice, own_type
+from .spec import choice, format_of_rings, own_type
+from .state import address_of
 
 _REPLAY, _PACKED = 0, 1
 
@@ -32,6 +34,10 @@ _FIELDS = {
     "write_pos": ("write_pos", None), "force_flush": ("force_flush", None),
     "cache_base": ("ring_base", None),
 }
+
+#: Operands that may be None.
+_OPTIONAL = ("force_flush", "cache_base", "ring_indices", "dst_indices",
+             "track_indices")
 
 #: Operands whose addresses and pitches the alignment of a spec is about.
 _WIDE = ("mixed_qkv", "q", "k", "v", "out", "initial_state", "d_cache",
@@ -98,12 +104,13 @@ def _look_at_rings(tensors, is_kda, H, found):
 def _decode(family, gates, tensors, scale, use_qk_l2norm_in_kernel, lower_bound,
             ring_format=0, error_word=None, layer=0, null_slot="negative",
             beta_round=False, readout="output-only", batch_invariant=False):
-    """The Launch of a step with `tensors`, by name; None: it has no such."""
+    """The Launch of a step with `tensors`, by name."""
     mixed = tensors["mixed_qkv"]
     if isinstance(mixed, (tuple, list)):
-        tensors = {**tensors, **dict(zip("qkv", mixed)), "mixed_qkv": None}
+        tensors.update(zip("qkv", items("mixed_qkv", mixed, 3)))
+        del tensors["mixed_qkv"]
     tensors = {name: tensor for name, tensor in tensors.items()
-               if tensor is not None}
+               if tensor is not None or name not in _OPTIONAL}
     runtime = common_runtime(tensors)
     found = {}
     H = _look_at_inputs(tensors, gates, found)
@@ -123,8 +130,9 @@ def _decode(family, gates, tensors, scale, use_qk_l2norm_in_kernel, lower_bound,
     facts = (family, int(is_kda), H, HV, K, V, L,
              found["q" if "q" in found else "mixed_qkv"].type, found["a"].type,
              found["A_log"].type, found["out"].type, state.type, ring_type,
-             index.type, int(use_qk_l2norm_in_kernel),
-             int(lower_bound is not None), int(beta_round),
+             index.type,
+             truth("use_qk_l2norm_in_kernel", use_qk_l2norm_in_kernel),
+             int(lower_bound is not None), truth("beta_round", beta_round),
              int("force_flush" in found), ring_format,
              int("cache_base" in found), int("q" in found),
              int("ring_indices" in found), int("dst_indices" in found),
@@ -132,20 +140,24 @@ def _decode(family, gates, tensors, scale, use_qk_l2norm_in_kernel, lower_bound,
              choice("readout", readout), 0 if bits % 16 else 16, 0, 0, 0,
              own_type(found["b"].type, found["a"].type),
              own_type(found["dt_bias"].type, found["A_log"].type))
-    B = found["out"].shape[0]
+    B = number("batch", found["out"].shape[0], c_int32)
+    rings = found["d_cache"].shape[0] if family == _REPLAY else slots
     args = _abi.DecodeArgs(
-        struct_size=sizeof(_abi.DecodeArgs), batch=B, slots=slots,
-        ring_slots=found["d_cache"].shape[0] if family == _REPLAY else slots,
-        scale=scale, lower_bound=-5.0 if lower_bound is None else lower_bound,
-        error_word=error_word.address if error_word else 0, layer=layer)
+        struct_size=sizeof(_abi.DecodeArgs), batch=B,
+        slots=number("slots", slots, c_int32),
+        ring_slots=number("ring_slots", rings, c_int32),
+        scale=number("scale", scale, c_float),
+        lower_bound=number("lower_bound", -5.0 if lower_bound is None else
+                           lower_bound, c_float),
+        error_word=address_of(error_word), layer=number("layer", layer, c_int32))
     for name, one in found.items():
         address, pitch = _FIELDS[name]
         setattr(args, address, one.address)
         if pitch:
             setattr(args, pitch, one.pitch)
-    return Launch(runtime, facts, 0 if batch_invariant else B, args,
-                  (tensors, error_word), (tensors["out"],
-                                          tensors["initial_state"]))
+    rows = 0 if truth("batch_invariant", batch_invariant) else B
+    return Launch(runtime, facts, rows, args, (tensors, error_word),
+                  (tensors["out"], tensors["initial_state"]))
 
 
 @operator
@@ -182,22 +194,20 @@ def fused_recurrent_linear_replayssm_decode(
     ("output-only" or "rebuild"); batch_invariant (one kernel for all B); stream.
     Returns (out, initial_state).
     """
-    if circular_replay != (cache_base is not None):
+    if truth("circular_replay", circular_replay) != (cache_base is not None):
         raise ValueError("cache_base: it must be there if circular_replay is "
                          "true, and only then")
-    if predecayed_k_cache and not prefix_gate_cache:
-        raise ValueError("predecayed_k_cache: not allowed without "
-                         "prefix_gate_cache")
     return _decode(
-        _REPLAY, "channel" if is_kda else "head", dict(mixed_qkv=mixed_qkv, a=a, b=b, A_log=A_log,
-                      dt_bias=dt_bias, initial_state=initial_state,
-                      d_cache=d_cache, k_cache=k_cache, g_cache=g_cache,
-                      out=out, ssm_state_indices=ssm_state_indices,
-                      write_pos=write_pos, force_flush=force_flush,
-                      cache_base=cache_base, ring_indices=ring_indices,
-                      dst_indices=dst_indices, track_indices=track_indices),
+        _REPLAY, "channel" if truth("is_kda", is_kda) else "head", dict(
+            mixed_qkv=mixed_qkv, a=a, b=b, A_log=A_log, dt_bias=dt_bias,
+            initial_state=initial_state, d_cache=d_cache, k_cache=k_cache,
+            g_cache=g_cache, out=out, ssm_state_indices=ssm_state_indices,
+            write_pos=write_pos, force_flush=force_flush, cache_base=cache_base,
+            ring_indices=ring_indices, dst_indices=dst_indices,
+            track_indices=track_indices),
         scale, use_qk_l2norm_in_kernel, lower_bound,
-        ring_format=prefix_gate_cache + predecayed_k_cache, **options)
+        ring_format=format_of_rings(prefix_gate_cache, predecayed_k_cache),
+        **options)
 
 
 @operator

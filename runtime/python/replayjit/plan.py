@@ -6,38 +6,58 @@ replayjit_state.h has the rules.
 
 import contextlib
 import ctypes
-from ctypes import byref, sizeof
+from ctypes import byref, c_int32, c_int64, sizeof
 
 from . import _abi
-from ._library import check, library
+from ._check import instance, items, number, one_of, refused
+from ._library import INVALID_ARGUMENT, InvalidArgument, check, library
 from ._operand import I32, common_runtime, operand
-from .runtime import Tensor, current_stream, owned
-from .spec import TYPES
+from .runtime import Tensor, owned, stream_of
+from .spec import TYPES, Spec
 from .state import LayerTable, report
 
 _NAMES = tuple(TYPES)
+_INDICES = ("state", "ring", "dst", "track")
 _ROWS = ("flush_mask", "fresh", "seq_len", "no_flush_past", "drop_newest")
+
+
+def _uncaptured(runtime, stream, what):
+    """stream_of, unless that is under capture, which `what` would spoil."""
+    stream = stream_of(runtime, stream)
+    if runtime.is_capturing(stream):
+        raise InvalidArgument(f"{what}: not possible while launches are "
+                              "captured; do it before", INVALID_ARGUMENT)
+    return stream
 
 
 class StatePool:
     """Over the caller's memory: `groups` are (spec, layers), the Spec of their
     decode kernels (see Launch.spec) and a list as LayerTable takes it; write_pos
     and, of circular rings, cache_base are [keys] int32, the cursor of each key,
-    zero at first. A key is a request, a ring slot, a block. Prepares kernels."""
+    zero at first. A key is a request, a ring slot, a block. Prepares kernels, so
+    it is refused while `stream`, by default the current one, is under capture;
+    that stream outlives the pool."""
 
     def __init__(self, groups, write_pos, cache_base=None,
-                 batch_invariant=False):
-        tables = [LayerTable(layers) for _, layers in groups]
-        self.specs = [spec for spec, _ in groups]
-        self.tensors = (tables, write_pos, cache_base)
-        self.runtime = common_runtime({"write_pos": write_pos, **{
+                 batch_invariant=False, stream=None):
+        pairs = [items(f"groups[{at}]", pair, 2)
+                 for at, pair in enumerate(items("groups", groups))]
+        self.specs = [instance(f"groups[{at}][0]", spec, Spec)
+                      for at, (spec, _) in enumerate(pairs)]
+        self.cursors = {"write_pos": write_pos}
+        if cache_base is not None:
+            self.cursors["cache_base"] = cache_base
+        self.runtime = common_runtime(self.cursors)
+        stream = _uncaptured(self.runtime, stream, "StatePool")
+        self._tables = [LayerTable(layers) for _, layers in pairs]
+        common_runtime({**self.cursors, **{
             f"groups[{at}]": table.tensors[0][0]
-            for at, table in enumerate(tables)}})
+            for at, table in enumerate(self._tables)}})
         cursor = operand("write_pos", write_pos, (None,), (I32,), free=0)
         base = 0 if cache_base is None else operand(
             "cache_base", cache_base, cursor.shape, (I32,), free=0).address
         entries = []
-        for at, (spec, table) in enumerate(zip(self.specs, tables)):
+        for at, (spec, table) in enumerate(zip(self.specs, self._tables)):
             shape = tuple(getattr(spec, name) for name in (
                 "is_kda", "num_key_heads", "num_value_heads", "head_dim_k",
                 "head_dim_v", "ring_depth", "state_type", "ring_type"))
@@ -51,7 +71,8 @@ class StatePool:
             *map(ctypes.addressof, entries))
         cursors = _abi.Cursors(sizeof(_abi.Cursors), cursor.shape[0],
                                cursor.address, base)
-        options = _abi.PoolOptions(sizeof(_abi.PoolOptions), batch_invariant)
+        options = _abi.PoolOptions(sizeof(_abi.PoolOptions), batch_invariant,
+                                   stream=stream)
         pool = ctypes.c_void_p()
         check(library().replayjit_pool_adopt(
             self.runtime.jit, addresses, len(entries), byref(cursors),
@@ -71,63 +92,85 @@ class StatePool:
 
     def reset(self, stream=None):
         """All cursors become 0 and no step can be committed."""
-        stream = current_stream(self.runtime) if stream is None else stream
-        check(library().replayjit_pool_reset(self.address, stream))
+        check(library().replayjit_pool_reset(self.address,
+                                             stream_of(self.runtime, stream)))
 
 
 class StepPlan:
     """The buffers that kernels read in a step of up to `max_rows` rows, at
-    addresses that never change, and what fills them and moves cursors."""
+    addresses that never change, and what fills them and moves cursors. It is not
+    made while `stream`, by default the current one, is under capture. What is
+    captured later it keeps for as long as it lives, since graphs read it."""
 
-    def __init__(self, pool, max_rows):
+    def __init__(self, pool, max_rows, stream=None):
+        self.pool = instance("pool", pool, StatePool)
+        self.max_rows = number("max_rows", max_rows, c_int32)
+        _uncaptured(pool.runtime, stream, "StepPlan")
         plan = ctypes.c_void_p()
-        check(library().replayjit_plan_create(pool.address, max_rows, 0,
+        check(library().replayjit_plan_create(pool.address, self.max_rows, 0,
                                               byref(plan)))
-        self.pool, self.max_rows, self._inputs = pool, max_rows, None
-        self._captured = []  # Graphs read them for as long as the plan is used.
+        self._inputs, self._captured = None, []
         self.address = owned(self, plan.value, library().replayjit_plan_release)
 
-    def _call(self, name, stream, *arguments):
-        if stream is None:
-            stream = current_stream(self.pool.runtime)
-        function = getattr(library(), "replayjit_plan_" + name)
-        check(function(self.address, stream, *arguments))
+    def _call(self, name, stream, *arguments, reads=None):
+        """`reads` keeps what the device reads in the order of the stream."""
+        runtime = self.pool.runtime
+        stream = stream_of(runtime, stream)
+        if reads is not None and (name.endswith("_captured") or
+                                  runtime.is_capturing(stream)):
+            self._captured.append(reads)
+        check(getattr(library(), "replayjit_plan_" + name)(
+            self.address, stream, *arguments))
 
-    def _read(self, keys, groups, **rows):
-        """The StepInputs of an operation, and keeps the tensors. `groups` are a
-        dict for each group: its "state", "ring", "dst" and "track" indices."""
+    def _call_on_rows(self, name, stream, keys, groups, rows, *step):
+        """`groups` are a dict for each group of the pool: its "state", "ring",
+        "dst" and "track" indices. None stands for what is not given."""
+        inputs, _, _ = self._inputs = self._read(keys, groups, rows)
+        self._call(name, stream, *step, byref(inputs), reads=self._inputs)
+
+    def _read(self, keys, groups, rows):
+        """The StepInputs, and what they point to."""
         specs = self.pool.specs
-        if isinstance(groups, dict):
-            groups = [groups]
-        groups = [dict(group) for group in groups]  # The caller may reuse them.
+        groups = [groups] if isinstance(groups, dict) else items("groups", groups)
         if len(groups) != len(specs):
             raise ValueError(f"groups: {len(groups)} are not allowed; the pool "
                              f"has {len(specs)}")
+        tensors = {}
+        for at, group in enumerate(groups):
+            if not isinstance(group, dict):
+                raise refused(f"groups[{at}]", group, "a dict of tensors")
+            for name, tensor in group.items():
+                one_of(name, _INDICES, "index", f"groups[{at}].")
+                tensors[f"groups[{at}].{name}"] = tensor
+        for name, tensor in rows.items():
+            tensors[one_of(name, _ROWS, "input")] = tensor
+        tensors = {"keys": keys, **{name: tensor for name, tensor in
+                                    tensors.items() if tensor is not None}}
+        common_runtime({**self.pool.cursors, **tensors})
+
         index = (specs[0].index_type,)
         key = operand("keys", keys, (None,), index)
         live = key.shape[0]
         inputs = _abi.StepInputs(sizeof(_abi.StepInputs), live, key.address,
                                  key.pitch)
-        entries = (_abi.GroupIndices * len(groups))()
-        for at, (entry, group) in enumerate(zip(entries, groups)):
-            for name, tensor in group.items():
-                found = operand(f"groups[{at}].{name}", tensor, (live,), index)
-                setattr(entry, name, found.address)
-                setattr(entry, name + "_stride", found.pitch)
-        inputs.groups = entries
-        for name, tensor in rows.items():
-            if name not in _ROWS:
-                raise ValueError(f"{name}: there is no such input; there are "
-                                 + ", ".join(_ROWS))
-            if tensor is not None:
-                setattr(inputs, name, operand(name, tensor, (live,), (I32,),
-                                              free=0).address)
-        self._inputs = (inputs, entries, keys, groups, rows)
-        return byref(inputs)
+        inputs.groups = entries = (_abi.GroupIndices * len(groups))()
+        for at, entry in enumerate(entries):
+            for name in _INDICES:
+                whole = f"groups[{at}].{name}"
+                if whole in tensors:
+                    found = operand(whole, tensors[whole], (live,), index)
+                    setattr(entry, name, found.address)
+                    setattr(entry, name + "_stride", found.pitch)
+        for name in _ROWS:
+            if name in tensors:
+                setattr(inputs, name, operand(name, tensors[name], (live,),
+                                              (I32,), free=0).address)
+        return inputs, entries, tensors
 
     def _advance(self, advance_by):
         if advance_by is None:
             return 0
+        common_runtime({**self.pool.cursors, "advance_by": advance_by})
         return operand("advance_by", advance_by, (self.max_rows,), (I32,),
                        free=0).address
 
@@ -135,50 +178,53 @@ class StepPlan:
         """Fills the buffers for the rows of `keys`, [B] of the pool's index
         type; step is above 0 and used once. rows: flush_mask, fresh, seq_len,
         no_flush_past, [B] int32."""
-        self._call("begin", stream, step, self._read(keys, groups, **rows))
+        self._call_on_rows("begin", stream, keys, groups, rows,
+                           number("step", step, c_int64))
 
     def commit(self, step, advance_by=None, stream=None):
         """Moves the cursors, by one token or by advance_by, [max_rows] int32."""
-        self._call("commit", stream, step, self._advance(advance_by))
+        self._call("commit", stream, number("step", step, c_int64),
+                   self._advance(advance_by), reads=advance_by)
 
     def begin_captured(self, keys, groups, stream=None, **rows):
-        """begin for a graph; set_step says which step and how many rows. The
-        plan keeps the tensors for as long as it lives, as graphs read them."""
-        self._call("begin_captured", stream, self._read(keys, groups, **rows))
-        self._captured.append(self._inputs)
+        """begin for a graph; set_step says which step and how many rows. Keeps
+        the tensors as if under capture, also where it is not."""
+        self._call_on_rows("begin_captured", stream, keys, groups, rows)
 
     def commit_captured(self, advance_by=None, stream=None):
-        """commit for a graph; advance_by is kept like the tensors of
-        begin_captured."""
-        self._call("commit_captured", stream, self._advance(advance_by))
-        if advance_by is not None:
-            self._captured.append(advance_by)
+        """commit for a graph; keeps advance_by like begin_captured."""
+        self._call("commit_captured", stream, self._advance(advance_by),
+                   reads=advance_by)
 
     def set_step(self, step, live, stream=None):
         """Before each replay of a graph, on its stream."""
-        self._call("set_step", stream, step, live)
+        self._call("set_step", stream, number("step", step, c_int64),
+                   number("live", live, c_int32))
 
     def materialize(self, keys, groups, stream=None, **rows):
         """dst = checkpoint plus ring of state, in all layers; rows may have
         drop_newest. Like the next three it makes a step that has begun void."""
-        self._call("materialize", stream, self._read(keys, groups, **rows))
+        self._call_on_rows("materialize", stream, keys, groups, rows)
 
     def copy(self, keys, groups, stream=None):
         """The same for empty rings; a row with another is reported."""
-        self._call("copy", stream, self._read(keys, groups))
+        self._call_on_rows("copy", stream, keys, groups, {})
 
     def prepare_extend(self, keys, groups, stream=None):
         """Before rows run anything but replay decode: folds their rings."""
-        self._call("prepare_extend", stream, self._read(keys, groups))
+        self._call_on_rows("prepare_extend", stream, keys, groups, {})
 
     def require_flushed(self, keys, groups, stream=None):
         """For debugging: reports rows whose ring is not empty."""
-        self._call("require_flushed", stream, self._read(keys, groups))
+        self._call_on_rows("require_flushed", stream, keys, groups, {})
 
     def rows(self, group=0, begin=0, count=None):
         """The buffers of `count` rows from `begin` on, by default all: keyword
         arguments of fused_recurrent_linear_replayssm_decode."""
-        count = self.max_rows - begin if count is None else count
+        group = number("group", group, c_int32)
+        begin = number("begin", begin, c_int32)
+        count = (self.max_rows - begin if count is None else
+                 number("count", count, c_int32))
         args = _abi.DecodeArgs(sizeof(_abi.DecodeArgs))
         check(library().replayjit_plan_layer_args(self.address, group, 0, begin,
                                                   count, byref(args)))
@@ -208,6 +254,6 @@ def plan_step(plan, step, keys, groups, advance_by=None, stream=None, **rows):
 
     An exception inside leaves the cursors as they were.
     """
-    plan.begin(step, keys, groups, stream, **rows)
+    instance("plan", plan, StepPlan).begin(step, keys, groups, stream, **rows)
     yield plan
     plan.commit(step, advance_by, stream)

@@ -4,9 +4,10 @@ import ctypes
 import functools
 import sys
 import weakref
-from ctypes import byref, sizeof
+from ctypes import byref, c_int32, c_int64, c_size_t, c_uint64, sizeof
 
 from . import _abi
+from ._check import function, instance, items, number, one_of, refused, text
 from ._library import InvalidArgument, check, library
 from .spec import SIZES, TYPES, Spec
 
@@ -52,6 +53,11 @@ class Kernel:
         return found
 
 
+#: What a Runtime takes by name.
+_OPTIONS = [name for name, _ in _abi.JitOptions._fields_
+            if name not in ("struct_size", "diagnose", "diagnose_data")]
+
+
 class Runtime:
     """A device and the kernels of it. Any thread may use it, but while one
     allocates, frees or copies, no other does.
@@ -68,17 +74,14 @@ class Runtime:
         fields = _abi.JitOptions()
         calls.replayjit_jit_options_init(byref(fields), sizeof(fields))
         for name, value in options.items():
-            if name not in dict(fields._fields_):
-                raise ValueError(f"{name}: there is no such option")
-            setattr(fields, name,
-                    value.encode() if isinstance(value, str) else value)
-        if diagnose:
+            setattr(fields, one_of(name, _OPTIONS, "option"), value)
+        hear = None
+        if diagnose is not None:
+            function("diagnose", diagnose)
             # The finalizer keeps it as long as the library may call it.
             hear = _abi.DiagnosticFn(
                 lambda _, sentence: diagnose(sentence.decode()))
             fields.diagnose = hear
-        else:
-            hear = None
         jit = ctypes.c_void_p()
         check(calls.replayjit_jit_create(device, byref(fields), byref(jit)))
         self.jit = jit.value
@@ -98,7 +101,8 @@ class Runtime:
     def cuda(cls, ordinal=0, **options):
         """CUDA device `ordinal`, in its primary context."""
         device = ctypes.c_void_p()
-        check(library().replayjit_device_create_cuda(ordinal, byref(device)))
+        check(library().replayjit_device_create_cuda(
+            number("ordinal", ordinal, c_int32), byref(device)))
         runtime = cls(device.value, **options)
         runtime.ordinal = ordinal
         return runtime
@@ -109,6 +113,8 @@ class Runtime:
         context. The caller keeps that one while the runtime or anything of it is
         used. `ordinal` is the device's number to torch, for its current stream;
         None: torch's current device at each launch."""
+        if ordinal is not None:
+            number("ordinal", ordinal, c_int32)
         device = ctypes.c_void_p()
         check(library().replayjit_device_create_cuda_current(byref(device)))
         runtime = cls(device.value, **options)
@@ -120,29 +126,38 @@ class Runtime:
         """Runs the kernels for `chip` on this CPU, slowly and checked. Kernels
         may touch only what `empty` allocates."""
         device = ctypes.c_void_p()
-        check(library().replayjit_device_create_emulation(chip.encode(),
+        check(library().replayjit_device_create_emulation(text("chip", chip),
                                                           byref(device)))
         return cls(device.value, **options)
 
-    def prepare(self, spec, rows=0):
+    def prepare(self, spec, rows=0, stream=None):
         """The kernel for `rows` requests that decode together; 0: a large
         batch. Compiles it if it is nowhere; other threads run meanwhile. While
-        the current stream is under capture what is not in memory is refused."""
+        `stream`, by default the current one, is under capture what is not in
+        memory is refused."""
+        instance("spec", spec, Spec)
         kernel = ctypes.c_void_p()
         check(library().replayjit_jit_prepare_on(
-            self.jit, current_stream(self), byref(spec), rows, byref(kernel)))
+            self.jit, stream_of(self, stream), byref(spec),
+            number("rows", rows, c_int32), byref(kernel)))
         return Kernel(kernel.value)
 
     def prepare_all(self, requests, progress=None):
         """Prepares (spec, rows) pairs in parallel: a list of kernels. Raises
         the first failure after all were tried. `progress(done, total, name)` is
         called from other threads, one at a time; name is None for a failure."""
-        requests = list(requests)
-        count = len(requests)
-        specs = (ctypes.c_void_p * count)(
-            *(ctypes.addressof(spec) for spec, _ in requests))
-        rows = (ctypes.c_int32 * count)(*(rows for _, rows in requests))
+        pairs = [items(f"requests[{at}]", pair, 2)
+                 for at, pair in enumerate(items("requests", requests))]
+        count = len(pairs)
+        specs = (ctypes.c_void_p * count)(*(
+            ctypes.addressof(instance(f"requests[{at}][0]", spec, Spec))
+            for at, (spec, _) in enumerate(pairs)))
+        rows = (c_int32 * count)(*(
+            number(f"requests[{at}][1]", rows, c_int32)
+            for at, (_, rows) in enumerate(pairs)))
         kernels = (ctypes.c_void_p * count)()
+        if progress is not None:
+            function("progress", progress)
 
         def hear(_, done, total, name, error):
             progress(done, total, name.decode() if name else None)
@@ -155,27 +170,37 @@ class Runtime:
         check(error)
         return made
 
-    def kernel_for(self, facts, rows):
+    def kernel_for(self, facts, rows, stream=None):
         """The kernel of Spec.from_facts(facts). What was asked before is found
         without the library."""
         kernel = self._kernels.get((facts, rows))
         if kernel is None:
-            kernel = self.prepare(Spec.from_facts(facts), rows)
+            kernel = self.prepare(Spec.from_facts(facts), rows, stream)
             self._kernels[facts, rows] = kernel
         return kernel
 
+    def is_capturing(self, stream=None):
+        """Whether a stream, by default the current one, is under capture."""
+        answer = c_int32()
+        check(library().replayjit_device_is_capturing(
+            self._device, stream_of(self, stream), byref(answer)))
+        return bool(answer.value)
+
     def synchronize(self, stream=None):
         """Waits for a stream, by default the runtime's own."""
-        stream = self.stream if stream is None else stream
-        check(library().replayjit_device_synchronize(self._device, stream))
+        if stream is not None:
+            number("stream", stream, c_uint64)
+        check(library().replayjit_device_synchronize(
+            self._device, self.stream if stream is None else stream))
 
     def empty(self, dtype, *shape, name="tensor"):
         """A dense Tensor of device memory of its own, not written yet; the
         emulation calls it `name` in reports."""
-        calls, address = library(), ctypes.c_uint64()
+        calls, address = library(), c_uint64()
         tensor = Tensor(self, dtype, shape, 0)
         check(calls.replayjit_device_allocate(
-            self._device, tensor.bytes, name.encode(), byref(address)))
+            self._device, number("bytes", tensor.bytes, c_size_t),
+            text("name", name), byref(address)))
         tensor.address = address.value
         owned_memory(tensor, self._device, calls.replayjit_device_free,
                      address.value)
@@ -188,18 +213,24 @@ class Tensor:
     device. `owner` has the memory, if the tensor itself has not."""
 
     def __init__(self, runtime, dtype, shape, address, strides=None, owner=None):
-        if dtype not in TYPES:
-            raise ValueError(f"dtype: '{dtype}' is not allowed; allowed are "
+        if not isinstance(dtype, str) or dtype not in TYPES:
+            raise ValueError(f"dtype: {dtype!r} is not allowed; allowed are "
                              + ", ".join(TYPES))
-        self.device, self.dtype, self.shape = runtime, dtype, tuple(shape)
-        self.address, self.owner = address, owner
+        self.device, self.dtype = runtime, dtype
+        self.shape = tuple(number(f"shape[{at}]", size, c_size_t)
+                           for at, size in enumerate(items("shape", shape)))
+        self.address, self.owner = number("address", address, c_uint64), owner
         self.item_bytes = SIZES[TYPES[dtype]]
         dense, elements = [], 1
         for size in reversed(self.shape):
             dense.insert(0, elements)
             elements *= size
-        self._strides = tuple(strides or dense)
         self.bytes = elements * self.item_bytes  # where it is dense
+        self._dense = self._strides = tuple(dense)
+        if strides is not None:
+            self._strides = tuple(
+                number(f"strides[{at}]", stride, c_int64) for at, stride in
+                enumerate(items("strides", strides, len(dense))))
 
     def data_ptr(self):
         return self.address
@@ -209,14 +240,27 @@ class Tensor:
 
     def view(self, shape, strides, offset=0):
         """Elements of the same memory, from element `offset` on."""
-        return Tensor(self.device, self.dtype, shape,
-                      self.address + offset * self.item_bytes, strides,
-                      owner=self)
+        offset = number("offset", offset, c_int64) * self.item_bytes
+        return Tensor(self.device, self.dtype, shape, self.address + offset,
+                      strides, owner=self)
+
+    def _need_dense(self):
+        """The stride of a single row says nothing."""
+        if self.bytes and any(
+                size > 1 and found != dense for size, found, dense in
+                zip(self.shape, self._strides, self._dense)):
+            raise ValueError(f"tensor: strides {self._strides} of shape "
+                             f"{self.shape} are not allowed; they must be "
+                             f"{self._dense}")
 
     def write(self, data):
         """Copies a bytes-like object of the tensor's size to the device. The
         tensor is dense."""
-        data = bytes(data)
+        self._need_dense()
+        try:
+            data = memoryview(data).tobytes()
+        except TypeError:
+            raise refused("data", data, "a bytes-like object") from None
         if len(data) != self.bytes:
             raise ValueError(f"data: {len(data)} bytes are not allowed; the "
                              f"tensor has {self.bytes}")
@@ -226,6 +270,7 @@ class Tensor:
 
     def read(self):
         """The tensor's bytes. The tensor is dense."""
+        self._need_dense()
         data = ctypes.create_string_buffer(self.bytes)
         check(library().replayjit_device_copy_from(
             self.device._device, data, self.address, self.bytes))
@@ -251,7 +296,9 @@ def cuda(ordinal):
 def prepare_all(requests, runtime=None, progress=None):
     """Runtime.prepare_all, for an engine's start; on CUDA device 0 if no
     runtime is given."""
-    return (runtime or cuda(0)).prepare_all(requests, progress)
+    runtime = cuda(0) if runtime is None else instance("runtime", runtime,
+                                                       Runtime)
+    return runtime.prepare_all(requests, progress)
 
 
 def current_stream(runtime):
@@ -261,6 +308,13 @@ def current_stream(runtime):
     if torch is None or runtime.is_emulation:
         return runtime.stream
     return torch.cuda.current_stream(runtime.ordinal).cuda_stream
+
+
+def stream_of(runtime, stream):
+    """`stream`, a CUstream as an int, or (None) the current one."""
+    if stream is None:
+        return current_stream(runtime)
+    return number("stream", stream, c_uint64)
 
 
 def runtime_of(tensor):

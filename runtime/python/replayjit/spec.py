@@ -3,6 +3,7 @@
 import ctypes
 
 from . import _abi
+from ._check import instance, number, one_of, text, truth
 from ._library import Error, check, library
 
 #: Element types by name; a tensor's dtype is one of these or ends in one, as
@@ -25,8 +26,8 @@ for _field in ("act", "gate", "param", "out", "state", "ring", "index",
 
 def choice(field, value):
     """The number of a choice that is given by name, or by number."""
-    if not isinstance(value, str) or field not in _CHOICES:
-        return value
+    if not isinstance(value, str):
+        return number(field, value, ctypes.c_int32)
     if value not in _CHOICES[field]:
         raise ValueError(f"{field}: '{value}' is not allowed; allowed are "
                          + ", ".join(_CHOICES[field]))
@@ -38,6 +39,16 @@ def own_type(type, usual):
     """What own_beta_type or own_bias_type is for a tensor of this type, where
     without one it would be `usual`."""
     return 0 if type == usual else _abi.OWN_TYPE + type
+
+
+def format_of_rings(prefix_gate_cache, predecayed_k_cache):
+    """The number of a ring's format, from the flags of SGLang #37739."""
+    prefix = truth("prefix_gate_cache", prefix_gate_cache)
+    predecayed = truth("predecayed_k_cache", predecayed_k_cache)
+    if predecayed and not prefix:
+        raise ValueError("predecayed_k_cache: not allowed without "
+                         "prefix_gate_cache")
+    return prefix + predecayed
 
 
 class Spec(_abi.DecodeSpec):
@@ -59,7 +70,8 @@ class Spec(_abi.DecodeSpec):
         `tensor_parallel` ranks."""
         spec = cls()
         check(library().replayjit_decode_spec_from_model(
-            ctypes.byref(spec), model.encode(), tensor_parallel))
+            ctypes.byref(spec), text("model", model),
+            number("tensor_parallel", tensor_parallel, ctypes.c_int32)))
         spec._change(fields)
         return spec
 
@@ -70,12 +82,13 @@ class Spec(_abi.DecodeSpec):
         return cls(**dict(zip(names, facts)))
 
     def _change(self, fields):
-        known = dict(_abi.DecodeSpec._fields_[1:])
+        names = [name for name, _ in _abi.DecodeSpec._fields_[1:]]
         for name, value in fields.items():
-            if name not in known:
-                raise ValueError(f"{name}: there is no such field; there are "
-                                 + ", ".join(known))
-            setattr(self, name, choice(name, value))
+            setattr(self, one_of(name, names, "field"), value)
+
+    def __setattr__(self, name, value):
+        super().__setattr__(name, choice(name, value) if name in _CHOICES
+                            else value)
 
     def __repr__(self):
         values = ", ".join(f"{name}={getattr(self, name)}"
@@ -98,9 +111,10 @@ class Support:
 
 def supports(spec, chip="sm_90a"):
     """Whether `spec` can be compiled for `chip`. Compiles nothing."""
+    spec, chip = instance("spec", spec, Spec), text("chip", chip)
     try:
-        check(library().replayjit_target_supports(chip.encode(),
-                                                  ctypes.byref(spec), None))
+        check(library().replayjit_target_supports(chip, ctypes.byref(spec),
+                                                  None))
     except Error as refusal:
         return Support(str(refusal))
     return Support()

@@ -5,11 +5,12 @@ import ctypes
 from ctypes import byref, sizeof
 
 from . import _abi
+from ._check import instance, items, refused
 from ._launch import Launch, operator
 from ._library import check, library
 from ._operand import F32, FLOATS, I32, INDICES, common_runtime, operand
-from .runtime import owned_memory
-from .spec import choice
+from .runtime import Runtime, owned_memory
+from .spec import choice, format_of_rings
 
 _MATERIALIZE = 2
 
@@ -35,6 +36,7 @@ class ErrorWord:
     that the device writes. Hand it to operators as error_word."""
 
     def __init__(self, runtime):
+        instance("runtime", runtime, Runtime)
         calls, host = library(), ctypes.c_void_p()
         address = ctypes.c_uint64()
         check(calls.replayjit_device_allocate_mapped(
@@ -56,8 +58,17 @@ class ErrorWord:
         ctypes.memset(byref(self._word), 0, sizeof(self._word))
 
 
+def address_of(error_word):
+    """Where kernels report; 0 where there is None."""
+    if error_word is None:
+        return 0
+    return instance("error_word", error_word, ErrorWord).address
+
+
 def poll_errors(source):
     """What an ErrorWord or a StatePool has heard: its poll()."""
+    if not hasattr(source, "poll"):
+        raise refused("source", source, "an ErrorWord or a StatePool")
     return source.poll()
 
 
@@ -67,9 +78,10 @@ class LayerTable:
     fused_recurrent_linear_replayssm_decode. Keeps the tensors."""
 
     def __init__(self, layers):
-        if not layers:
+        self.tensors = [tuple(items(f"layers[{at}]", layer, 4))
+                        for at, layer in enumerate(items("layers", layers))]
+        if not self.tensors:
             raise ValueError("layers: an empty list is not allowed")
-        self.tensors = [tuple(layer) for layer in layers]
         self.runtime = common_runtime(
             {f"layers[{at}].{name}": tensor
              for at, layer in enumerate(self.tensors)
@@ -125,10 +137,12 @@ def materialize(layers, src_indices, dst_indices, write_pos, *, mask=None,
     is 0; default: src_indices): [B], int32 or int64. write_pos, mask (0 skips a
     row), cache_base (circular rings): [B] int32.
     """
-    tensors = {name: tensor for name, tensor in dict(
-        src_indices=src_indices, dst_indices=dst_indices, write_pos=write_pos,
-        mask=mask, ring_indices=ring_indices, cache_base=cache_base,
-    ).items() if tensor is not None}
+    instance("layers", layers, LayerTable)
+    tensors = dict(src_indices=src_indices, dst_indices=dst_indices,
+                   write_pos=write_pos)
+    tensors.update((name, tensor) for name, tensor in dict(
+        mask=mask, ring_indices=ring_indices, cache_base=cache_base).items()
+        if tensor is not None)
     if common_runtime(tensors) is not layers.runtime:
         raise ValueError("src_indices: another device than that of the layers is "
                          "not allowed")
@@ -143,7 +157,7 @@ def materialize(layers, src_indices, dst_indices, write_pos, *, mask=None,
     if ring_indices is None and ring_slots != slots:
         raise ValueError(f"ring_indices: they must be there, since there are "
                          f"{slots} states and {ring_slots} rings")
-    ring_format = prefix_gate_cache + predecayed_k_cache
+    ring_format = format_of_rings(prefix_gate_cache, predecayed_k_cache)
     facts = (_MATERIALIZE, is_kda, H, HV, K, V, L, F32, F32, F32, F32,
              state_type, ring_type, src.type, 1, int(ring_format > 0), 0, 0,
              ring_format, int(cache_base is not None), 0,
@@ -155,7 +169,7 @@ def materialize(layers, src_indices, dst_indices, write_pos, *, mask=None,
         ring_index_stride=1, batch=B, num_layers=layers.count, slots=slots,
         ring_slots=ring_slots, write_pos=number["write_pos"],
         mask=number.get("mask", 0), ring_base=number.get("cache_base", 0),
-        error_word=error_word.address if error_word else 0)
+        error_word=address_of(error_word))
     for name, one in index.items():
         setattr(args, name, one.address)
         setattr(args, name[:-len("indices")] + "index_stride", one.pitch)
