@@ -149,6 +149,19 @@ class PlanTest(unittest.TestCase):
         gc.collect()
         self.assertEqual([one() for one in kept], [None] * 8)
 
+    def test_the_library_knows_the_stream_of_a_pool(self):
+        """It asks that one when it makes plans of the pool."""
+        heard, adopt = [], library().replayjit_pool_adopt
+
+        def spy(*arguments):
+            heard.append(arguments[4]._obj.stream)
+            return adopt(*arguments)
+
+        with mock.patch.object(library(), "replayjit_pool_adopt", spy):
+            for stream in (None, 5):
+                replayjit.StatePool(self.groups(), self.cursors, stream=stream)
+        self.assertEqual(heard, [None, 5])
+
     def test_what_any_operation_under_capture_reads_lives_as_long(self):
         operations = {
             "begin": lambda given: self.plan.begin(1, *given),
