@@ -25,6 +25,7 @@ struct Options {
   std::vector<int> multiprocessors = {78, 114, 132, 148, 160};
   std::string folder;
   int maxRows = 1024, jobs = 0;
+  bool alignedOnly = false;
 
   void addTo(CLI::App &app);
 };
@@ -80,6 +81,10 @@ void Options::addTo(CLI::App &app) {
       ->check(within(1, 1 << 16))
       ->group(group)
       ->capture_default_str();
+  app.add_flag("--aligned-only", alignedOnly,
+               "Leave out the kernels for pointers that are aligned to their "
+               "elements alone")
+      ->group(group);
   app.add_option("-j,--jobs", jobs, "Kernels at once; default: one per core")
       ->check(within(1, 1024))
       ->group(group);
@@ -152,7 +157,8 @@ static Status makeBundle(const Options &options) {
     if (!target)
       return target.status();
     for (const CompileRequest &kernel : kernelsOfModel(
-             *spec, options.maxRows, *target, options.multiprocessors))
+             *spec, options.maxRows, *target, options.multiprocessors,
+             options.alignedOnly ? Pointers::Aligned : Pointers::Any))
       kernels.push_back(kernel);
   }
 
@@ -193,12 +199,12 @@ static Status makeBundle(const Options &options) {
 
 int replayjit::replayBundle(int argc, char **argv) {
   CLI::App app(
-      "Compiles every kernel that serves a model: decode with and "
-      "without force_flush,\npacked decode, materialize and the plans of a "
-      "step, in "
-      "all variants that are chosen\nfor 1 to --max-rows requests. The "
-      "folder is a root for $REPLAYJIT_CACHE_DIR, also if it is "
-      "read-only,\nmoved or copied elsewhere.",
+      "Compiles every kernel that serves a model: decode with and without\n"
+      "force_flush, packed decode, materialize and the plans of a step, in\n"
+      "all variants that are chosen for 1 to --max-rows requests, for\n"
+      "pointers aligned to 16 bytes and for any others. The folder is a root\n"
+      "for $REPLAYJIT_CACHE_DIR, also if it is read-only, moved or copied\n"
+      "elsewhere.",
       "replay-compile bundle");
   Options options;
   options.addTo(app);

@@ -66,19 +66,26 @@ std::vector<KernelRequest> requestsOfModel(const DecodeSpec &model, int maxRows,
 
 std::vector<CompileRequest>
 kernelsOfModel(const DecodeSpec &model, int maxRows, const Target &target,
-               const std::vector<int> &multiprocessors) {
+               const std::vector<int> &multiprocessors, Pointers pointers) {
+  std::vector<DecodeSpec> models = {model};
+  if (pointers == Pointers::Any && model.abi == LaunchAbi::Native) {
+    models.push_back(model);
+    models.back().alignment = 0;
+  }
   std::vector<CompileRequest> kernels;
-  for (int count : multiprocessors)
-    for (const KernelRequest &request :
-         requestsOfModel(model, maxRows, target, count)) {
-      const DecodeTuning tuning =
-          chooseTuning(request.spec, request.rows, target, count);
-      auto isSame = [&](const CompileRequest &other) {
-        return other.spec == request.spec && other.tuning == tuning;
-      };
-      if (std::none_of(kernels.begin(), kernels.end(), isSame))
-        kernels.push_back({request.spec, tuning, target});
-    }
+  auto add = [&](const DecodeSpec &spec, const DecodeTuning &tuning) {
+    auto isSame = [&](const CompileRequest &other) {
+      return other.spec == spec && other.tuning == tuning;
+    };
+    if (std::none_of(kernels.begin(), kernels.end(), isSame))
+      kernels.push_back({spec, tuning, target});
+  };
+  for (const DecodeSpec &one : models)
+    for (int count : multiprocessors)
+      for (const KernelRequest &request :
+           requestsOfModel(one, maxRows, target, count))
+        add(request.spec,
+            chooseTuning(request.spec, request.rows, target, count));
   return kernels;
 }
 

@@ -37,6 +37,10 @@ TEST_CASE("whatever is chosen while a model is served was asked for", "[aot]") {
       asked[3].ringType = DataType::BF16;
       asked[4].family = asked[5].family = Family::Materialize;
       asked[5].hasMask = false;
+      for (size_t i = 0; i < 6; ++i) {
+        asked.push_back(asked[i]);
+        asked.back().alignment = 0;
+      }
       for (Family plan : {Family::PlanBegin, Family::PlanCommit})
         asked.push_back(planSpec(preset, plan));
       size_t missing = 0, chosen = 0;
@@ -48,8 +52,25 @@ TEST_CASE("whatever is chosen while a model is served was asked for", "[aot]") {
                 !digests.contains(CacheKey::of(spec, tuning, target).digest);
           }
       CHECK(missing == 0);
-      CHECK(chosen == 8 * 3 * 301);
+      CHECK(chosen == 14 * 3 * 301);
     }
+}
+
+TEST_CASE("kernels for unaligned pointers are as many more", "[aot]") {
+  auto count = [](const DecodeSpec &model, Pointers pointers, int alignment) {
+    int found = 0;
+    for (const CompileRequest &kernel :
+         kernelsOfModel(model, 64, Target(), {132}, pointers))
+      found += !isPlan(kernel.spec) && kernel.spec.alignment == alignment;
+    return found;
+  };
+  DecodeSpec model = *modelPreset("qwen3-next", 4);
+  CHECK(count(model, Pointers::Aligned, 16) > 0);
+  CHECK(count(model, Pointers::Aligned, 0) == 0);
+  CHECK(count(model, Pointers::Any, 0) > 0);
+  CHECK(count(model, Pointers::Any, 16) == count(model, Pointers::Aligned, 16));
+  model.abi = LaunchAbi::Triton;
+  CHECK(count(model, Pointers::Any, 0) == 0);
 }
 
 TEST_CASE("each request picks a kernel that no smaller one does", "[aot]") {
