@@ -31,6 +31,10 @@ Status Device::underCapture(std::string_view what) {
       "{}: not possible while launches are captured; do it before", what));
 }
 
+Status Device::checkAddress(uint64_t) const {
+  return lacks("knowledge of what memory it may use");
+}
+
 Status Device::assemble(CompiledKernel &) const { return lacks("assembler"); }
 
 Status Device::launchOn(void *, LoadedKernel &, Grid, const void *, size_t,

@@ -76,10 +76,18 @@ public:
   virtual Status assemble(CompiledKernel &kernel) const;
 
   /// Whether `stream` is under capture (null: whether any stream is that waits
-  /// for the legacy default stream). Captures on other streams are not seen.
+  /// for the legacy default stream). No call of the driver shows the capture of
+  /// a non-blocking stream that is not named; what is done meanwhile does not
+  /// spoil it.
   virtual Result<bool> isCapturing(void *stream) const { return false; }
   /// InvalidArgument if it is: `what` would then spoil the capture.
   Status checkNoCapture(void *stream, std::string_view what) const;
+
+  /// InvalidArgument unless kernels of this device may follow `address`: it is
+  /// in memory that was allocated on the device, or mapped, managed or shared
+  /// with it. Says nothing of how far that memory goes. Waits for nothing, and
+  /// is allowed under capture; one or two driver calls.
+  virtual Status checkAddress(uint64_t address) const;
 
   /// Makes `kernel` launchable: its cubin on a GPU, its host program (see
   /// CompiledKernel::hostProgram) under emulation.

@@ -51,6 +51,7 @@ public:
   Status copyFromDevice(void *dst, uint64_t src, size_t bytes) override;
   Result<MappedMemory> allocateMapped(size_t bytes, std::string name) override;
   Status freeMapped(const MappedMemory &memory) override;
+  Status checkAddress(uint64_t address) const override;
   Result<std::unique_ptr<LoadedKernel>>
   load(const CompiledKernel &kernel) override;
   Status launch(LoadedKernel &kernel, Grid grid, const void *params,
@@ -95,10 +96,10 @@ private:
 static constexpr size_t redZone = 256;
 
 Result<uint64_t> EmulationDevice::allocate(size_t bytes, std::string name) {
-  size_t rounded = (bytes + 255) / 256 * 256;
-  void *block = rounded < bytes
-                    ? nullptr
-                    : std::aligned_alloc(256, rounded + 2 * redZone);
+  constexpr size_t most = std::numeric_limits<ptrdiff_t>::max() / 2;
+  size_t rounded = bytes < most ? (bytes + 255) / 256 * 256 : 0;
+  void *block =
+      bytes < most ? std::aligned_alloc(256, rounded + 2 * redZone) : nullptr;
   if (!block)
     return Status::error(
         StatusCode::InvalidArgument,
@@ -163,6 +164,14 @@ Result<MappedMemory> EmulationDevice::allocateMapped(size_t bytes,
 
 Status EmulationDevice::freeMapped(const MappedMemory &memory) {
   return memory.host ? free(memory.device) : Status::ok();
+}
+
+Status EmulationDevice::checkAddress(uint64_t address) const {
+  if (memory.find(address, 1))
+    return Status::ok();
+  return Status::invalid(fmt::format(
+      "{:#x} is not allowed; it must be in an allocation of the emulation",
+      address));
 }
 
 Result<std::unique_ptr<LoadedKernel>>

@@ -29,6 +29,18 @@ template <typename Args> static bool takes(const DecodeSpec &spec) {
          !std::is_same_v<Args, PlanArgs>;
 }
 
+Status
+KernelHandle::checkMemory(const std::vector<NamedAddress> &pointers) const {
+  for (const NamedAddress &pointer : pointers)
+    if (Status status = kernel->device->checkAddress(pointer.address);
+        !status) {
+      status.message = fmt::format("launch '{}': {}: {}", kernel->info.name,
+                                   pointer.name, status.message);
+      return status;
+    }
+  return Status::ok();
+}
+
 template <typename Args, typename Launch>
 Status KernelHandle::launchWith(const Args &args, ArgsCheck check,
                                 Launch launch) const {
@@ -39,9 +51,12 @@ Status KernelHandle::launchWith(const Args &args, ArgsCheck check,
   if (!takes<Args>(info.spec))
     return refused(fmt::format("a kernel of family {} takes {}",
                                toString(info.spec.family), argsOf(info.spec)));
-  if (check == ArgsCheck::Full)
+  if (check != ArgsCheck::None)
     if (Status status = validateArgs(info.spec, args); !status)
       return refused(status.message);
+  if (check == ArgsCheck::Memory)
+    if (Status status = checkMemory(addressesOf(info.spec, args)); !status)
+      return status;
   const int64_t rows = rowsOf(args);
   const int64_t perRow = info.launch.blocksPerRow;
   constexpr int64_t mostBlocks = std::numeric_limits<int32_t>::max();
@@ -88,12 +103,11 @@ Status KernelHandle::launchOnWith(void *stream, const Args &args,
         "hasProgrammaticLaunch",
         kernel->info.name));
   Device &device = *kernel->device;
-  return launchWith(args, check,
-                    [&](LoadedKernel &loaded, Grid grid, const void *params,
-                        size_t bytes) {
-                      return device.launchOn(stream, loaded, grid, params,
-                                             bytes, order);
-                    });
+  return launchWith(
+      args, check,
+      [&](LoadedKernel &loaded, Grid grid, const void *params, size_t bytes) {
+        return device.launchOn(stream, loaded, grid, params, bytes, order);
+      });
 }
 
 Status KernelHandle::launchOn(void *stream, const DecodeArgs &args,

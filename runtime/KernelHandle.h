@@ -33,6 +33,10 @@ struct KernelInfo {
 enum class ArgsCheck {
   Full, ///< validateArgs; some tens of nanoseconds.
   None, ///< The caller knows that they are legal.
+  /// Full, and of every pointer in the arguments that the device may use its
+  /// memory (Device::checkAddress). It allocates, and costs some driver calls a
+  /// pointer, some microseconds in all: for debugging.
+  Memory,
 };
 
 /// Stands for a loaded kernel; copies are cheap and equal. The last copy
@@ -46,7 +50,7 @@ public:
 
   /// Launches args.batch rows (times the layers of a materialize launch) on
   /// the device's own stream. A batch of 0 is a no-op. Nothing is locked,
-  /// allocated, read or written unless it fails.
+  /// allocated, read or written unless it fails, but see ArgsCheck::Memory.
   Status launch(const DecodeArgs &args,
                 ArgsCheck check = ArgsCheck::Full) const;
   Status launch(const MaterializeArgs &args,
@@ -79,6 +83,7 @@ public:
       : kernel(std::move(kernel)) {}
 
 private:
+  Status checkMemory(const std::vector<NamedAddress> &pointers) const;
   template <typename Args, typename Launch>
   Status launchWith(const Args &args, ArgsCheck check, Launch launch) const;
   template <typename Args>

@@ -4,10 +4,11 @@
 
 #include "kernels/Decode/TritonArgs.h"
 
+#include <array>
 #include <cmath>
 #include <fmt/format.h>
 #include <initializer_list>
-#include <limits>
+#include <span>
 #include <utility>
 
 namespace replayjit {
@@ -48,6 +49,7 @@ struct PointerCheck {
 struct StrideCheck {
   const char *name;
   int64_t value;
+  DataType type; ///< Of the elements that it counts.
   int64_t unit;  ///< What must divide it.
   int64_t least; ///< Elements that must fit; inputs may repeat and overlap.
 };
@@ -55,7 +57,7 @@ struct StrideCheck {
 } // namespace
 
 static Status checkPointers(const DecodeSpec &spec,
-                            std::initializer_list<PointerCheck> checks) {
+                            std::span<const PointerCheck> checks) {
   for (const PointerCheck &check : checks) {
     if (!check.isThere)
       continue;
@@ -82,10 +84,19 @@ static Status checkErrorWord(uint64_t address) {
                                      address, alignof(ErrorWord)));
 }
 
-static constexpr int64_t any = std::numeric_limits<int64_t>::min();
+/// Of a stride; times any count of rows or slots it is within 63 bits.
+static constexpr int64_t mostStrideBytes = int64_t(1) << 32;
+static constexpr int64_t any = -mostStrideBytes;
 
 static Status checkStrides(std::initializer_list<StrideCheck> checks) {
   for (const StrideCheck &check : checks) {
+    const int64_t most = mostStrideBytes / byteSize(check.type);
+    if (check.value > most || check.value < -most)
+      return Status::invalid(
+          fmt::format("{}: {} is not allowed; it must be "
+                      "{} to {} (2^32 bytes)",
+                      check.name, check.value,
+                      check.least == any ? -most : check.least, most));
     if (check.value % check.unit != 0)
       return Status::invalid(
           fmt::format("{}: {} is not allowed; it must be a multiple of {}",
@@ -112,28 +123,64 @@ static int64_t unitOf(const DecodeSpec &spec, DataType type) {
   return spec.alignment > 0 ? spec.alignment / byteSize(type) : 1;
 }
 
+static std::array<PointerCheck, 4> pointersOf(const DecodeSpec &spec,
+                                              const ReplayLayer &layer) {
+  const bool hasRing = spec.ringDepth > 1; // Packed decode has none.
+  return {{{"state", layer.state, spec.stateType, true},
+           {"dRing", layer.dRing, spec.ringType, true, hasRing},
+           {"kRing", layer.kRing, spec.ringType, true, hasRing},
+           {"gRing", layer.gRing, DataType::F32, spec.isKda, hasRing}}};
+}
+
 Status validateLayer(const DecodeSpec &spec, const ReplayLayer &layer) {
   const int64_t H = spec.numKeyHeads, HV = spec.numValueHeads;
   const int64_t K = spec.headDimK, V = spec.headDimV, L = spec.ringDepth;
-  const bool isKda = spec.isKda, hasRing = L > 1;
-  if (Status status = checkPointers(
-          spec, {{"state", layer.state, spec.stateType, true},
-                 {"dRing", layer.dRing, spec.ringType, true, hasRing},
-                 {"kRing", layer.kRing, spec.ringType, true, hasRing},
-                 {"gRing", layer.gRing, DataType::F32, isKda, hasRing}});
-      !status)
+  if (Status status = checkPointers(spec, pointersOf(spec, layer)); !status)
     return status;
-  if (Status status =
-          checkStrides({{"statePitch", layer.statePitch,
-                         unitOf(spec, spec.stateType), HV * V * K}});
-      !status || !hasRing)
+  const DataType stateType = spec.stateType, ringType = spec.ringType;
+  if (Status status = checkStrides({{"statePitch", layer.statePitch, stateType,
+                                     unitOf(spec, stateType), HV * V * K}});
+      !status || L == 1)
     return status;
-  const int64_t ring = unitOf(spec, spec.ringType);
-  const int64_t gate = isKda ? unitOf(spec, DataType::F32) : 1;
+  constexpr DataType F32 = DataType::F32;
+  const int64_t ring = unitOf(spec, ringType);
+  const int64_t gate = spec.isKda ? unitOf(spec, F32) : 1;
   return checkStrides(
-      {{"dPitch", layer.dPitch, ring, HV * L * V},
-       {"kPitch", layer.kPitch, ring, H * L * K},
-       {"gPitch", layer.gPitch, gate, HV * L * gateWidth(spec)}});
+      {{"dPitch", layer.dPitch, ringType, ring, HV * L * V},
+       {"kPitch", layer.kPitch, ringType, ring, H * L * K},
+       {"gPitch", layer.gPitch, F32, gate, HV * L * gateWidth(spec)}});
+}
+
+static ReplayLayer layerOf(const DecodeArgs &args) {
+  return {args.state,      args.dRing,  args.kRing,  args.gRing,
+          args.statePitch, args.dPitch, args.kPitch, args.gPitch};
+}
+
+/// But for those of layerOf and the error word.
+static std::array<PointerCheck, 15> pointersOf(const DecodeSpec &spec,
+                                               const DecodeArgs &args) {
+  constexpr DataType I32 = DataType::I32;
+  const bool hasCursor = spec.family == Family::Replay;
+  const bool isSplit = spec.hasSeparateQkv, isKda = spec.isKda;
+  return {{{"q", args.q, spec.actType, true},
+           {"k", args.k, spec.actType, true, isSplit},
+           {"v", args.v, spec.actType, true, isSplit},
+           {"a", args.a, spec.gateType, isKda},
+           {"b", args.b, spec.betaType},
+           {"aLog", args.aLog, spec.paramType},
+           {"dtBias", args.dtBias, spec.biasType, isKda},
+           {"out", args.out, spec.outType, true},
+           {"stateIndices", args.stateIndices, spec.indexType},
+           {"writePos", args.writePos, I32, false, hasCursor},
+           {"forceFlush", args.forceFlush, I32, false,
+            hasCursor && spec.hasForceFlush},
+           {"ringBase", args.ringBase, I32, false, spec.isCircular},
+           {"ringIndices", args.ringIndices, spec.indexType, false,
+            spec.hasRingIndices},
+           {"dstIndices", args.dstIndices, spec.indexType, false,
+            spec.hasDstIndices},
+           {"trackIndices", args.trackIndices, spec.indexType, false,
+            spec.hasTrackIndices}}};
 }
 
 /// Of LaunchAbi::Triton: what its kernels are compiled for.
@@ -173,7 +220,6 @@ static Status checkTritonArgs(const DecodeSpec &spec, const DecodeArgs &args) {
 
 Status validateArgs(const DecodeSpec &spec, const DecodeArgs &args) {
   const int64_t HV = spec.numValueHeads, V = spec.headDimV;
-  const bool hasCursor = spec.family == Family::Replay;
   const bool isSplit = spec.hasSeparateQkv, isKda = spec.isKda;
   if (Status status = checkCounts(
           {{"batch", args.batch},
@@ -189,28 +235,7 @@ Status validateArgs(const DecodeSpec &spec, const DecodeArgs &args) {
   if (args.batch == 0)
     return Status::ok();
 
-  constexpr DataType I32 = DataType::I32;
-  if (Status status = checkPointers(
-          spec, {{"q", args.q, spec.actType, true},
-                 {"k", args.k, spec.actType, true, isSplit},
-                 {"v", args.v, spec.actType, true, isSplit},
-                 {"a", args.a, spec.gateType, isKda},
-                 {"b", args.b, spec.betaType},
-                 {"aLog", args.aLog, spec.paramType},
-                 {"dtBias", args.dtBias, spec.biasType, isKda},
-                 {"out", args.out, spec.outType, true},
-                 {"stateIndices", args.stateIndices, spec.indexType},
-                 {"writePos", args.writePos, I32, false, hasCursor},
-                 {"forceFlush", args.forceFlush, I32, false,
-                  hasCursor && spec.hasForceFlush},
-                 {"ringBase", args.ringBase, I32, false, spec.isCircular},
-                 {"ringIndices", args.ringIndices, spec.indexType, false,
-                  spec.hasRingIndices},
-                 {"dstIndices", args.dstIndices, spec.indexType, false,
-                  spec.hasDstIndices},
-                 {"trackIndices", args.trackIndices, spec.indexType, false,
-                  spec.hasTrackIndices}});
-      !status)
+  if (Status status = checkPointers(spec, pointersOf(spec, args)); !status)
     return status;
   if (Status status = checkErrorWord(args.errorWord); !status)
     return status;
@@ -220,22 +245,48 @@ Status validateArgs(const DecodeSpec &spec, const DecodeArgs &args) {
 
   // The stride of a single row is never used.
   if (args.batch > 1) {
-    const int64_t act = unitOf(spec, spec.actType);
-    const int64_t gate = isKda ? unitOf(spec, spec.gateType) : 1;
-    if (Status status =
-            checkStrides({{"qStride", args.qStride, act, any},
-                          {"kStride", args.kStride, isSplit ? act : 1, any},
-                          {"vStride", args.vStride, isSplit ? act : 1, any},
-                          {"aStride", args.aStride, gate, any},
-                          {"outStride", args.outStride,
-                           unitOf(spec, spec.outType), HV * V}});
+    const DataType actType = spec.actType, gateType = spec.gateType;
+    const int64_t act = unitOf(spec, actType);
+    const int64_t gate = isKda ? unitOf(spec, gateType) : 1;
+    auto ifThere = [](bool isThere, int64_t stride) {
+      return isThere ? stride : 0;
+    };
+    if (Status status = checkStrides(
+            {{"qStride", args.qStride, actType, act, any},
+             {"kStride", ifThere(isSplit, args.kStride), actType, act, any},
+             {"vStride", ifThere(isSplit, args.vStride), actType, act, any},
+             {"aStride", args.aStride, gateType, gate, any},
+             {"bStride", args.bStride, spec.betaType, 1, any},
+             {"outStride", args.outStride, spec.outType,
+              unitOf(spec, spec.outType), HV * V},
+             {"stateIndexStride", args.stateIndexStride, spec.indexType, 1,
+              any},
+             {"ringIndexStride",
+              ifThere(spec.hasRingIndices, args.ringIndexStride),
+              spec.indexType, 1, any},
+             {"dstIndexStride",
+              ifThere(spec.hasDstIndices, args.dstIndexStride), spec.indexType,
+              1, any},
+             {"trackIndexStride",
+              ifThere(spec.hasTrackIndices, args.trackIndexStride),
+              spec.indexType, 1, any}});
         !status)
       return status;
   }
-  // Packed decode has L = 1, and so no ring.
-  return validateLayer(spec, {args.state, args.dRing, args.kRing, args.gRing,
-                              args.statePitch, args.dPitch, args.kPitch,
-                              args.gPitch});
+  return validateLayer(spec, layerOf(args));
+}
+
+static std::array<PointerCheck, 7> pointersOf(const DecodeSpec &spec,
+                                              const MaterializeArgs &args) {
+  constexpr DataType I32 = DataType::I32;
+  return {{{"layers", args.layers, DataType::I64},
+           {"srcIndices", args.srcIndices, spec.indexType},
+           {"dstIndices", args.dstIndices, spec.indexType},
+           {"ringIndices", args.ringIndices, spec.indexType, false,
+            spec.hasRingIndices},
+           {"writePos", args.writePos, I32},
+           {"ringBase", args.ringBase, I32, false, spec.isCircular},
+           {"mask", args.mask, I32, false, spec.hasMask}}};
 }
 
 Status validateArgs(const DecodeSpec &spec, const MaterializeArgs &args) {
@@ -248,19 +299,54 @@ Status validateArgs(const DecodeSpec &spec, const MaterializeArgs &args) {
     return status;
   if (args.batch == 0 || args.numLayers == 0)
     return Status::ok();
-  constexpr DataType I32 = DataType::I32;
-  if (Status status = checkPointers(
-          spec, {{"layers", args.layers, DataType::I64},
-                 {"srcIndices", args.srcIndices, spec.indexType},
-                 {"dstIndices", args.dstIndices, spec.indexType},
-                 {"ringIndices", args.ringIndices, spec.indexType, false,
-                  spec.hasRingIndices},
-                 {"writePos", args.writePos, I32},
-                 {"ringBase", args.ringBase, I32, false, spec.isCircular},
-                 {"mask", args.mask, I32, false, spec.hasMask}});
-      !status)
+  if (Status status = checkPointers(spec, pointersOf(spec, args)); !status)
     return status;
+  if (args.batch > 1)
+    if (Status status = checkStrides(
+            {{"srcIndexStride", args.srcIndexStride, spec.indexType, 1, any},
+             {"dstIndexStride", args.dstIndexStride, spec.indexType, 1, any},
+             {"ringIndexStride", spec.hasRingIndices ? args.ringIndexStride : 0,
+              spec.indexType, 1, any}});
+        !status)
+      return status;
   return checkErrorWord(args.errorWord);
+}
+
+//===----------------------------------------------------------------------===//
+// The pointers by name
+//===----------------------------------------------------------------------===//
+
+static void append(std::vector<NamedAddress> &all,
+                   std::span<const PointerCheck> pointers) {
+  for (const PointerCheck &pointer : pointers)
+    if (pointer.isThere)
+      all.push_back({pointer.name, pointer.address});
+}
+
+static void appendErrorWord(std::vector<NamedAddress> &all, uint64_t address) {
+  if (address)
+    all.push_back({"errorWord", address});
+}
+
+std::vector<NamedAddress> addressesOf(const DecodeSpec &spec,
+                                      const DecodeArgs &args) {
+  std::vector<NamedAddress> all;
+  if (args.batch == 0)
+    return all;
+  append(all, pointersOf(spec, args));
+  append(all, pointersOf(spec, layerOf(args)));
+  appendErrorWord(all, args.errorWord);
+  return all;
+}
+
+std::vector<NamedAddress> addressesOf(const DecodeSpec &spec,
+                                      const MaterializeArgs &args) {
+  std::vector<NamedAddress> all;
+  if (args.batch == 0 || args.numLayers == 0)
+    return all;
+  append(all, pointersOf(spec, args));
+  appendErrorWord(all, args.errorWord);
+  return all;
 }
 
 } // namespace replayjit

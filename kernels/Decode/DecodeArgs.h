@@ -9,6 +9,9 @@
 
 #include "kernels/Decode/DecodeSpec.h"
 
+#include <string>
+#include <vector>
+
 namespace replayjit {
 
 /// The arguments of one launch of Family::Replay or Packed. This struct is the
@@ -148,12 +151,27 @@ constexpr RingCursor nextCursor(const DecodeSpec &spec, RingCursor cursor,
 
 /// Says in one sentence what is wrong with arguments that the host can see:
 /// null pointers, counts, strides, alignment, lower_bound. Expects a valid
-/// spec.
+/// spec. A stride or pitch of more than 2^32 bytes either way is refused, so
+/// that no offset of a row or slot passes 63 bits.
 Status validateArgs(const DecodeSpec &spec, const DecodeArgs &args);
 Status validateArgs(const DecodeSpec &spec, const MaterializeArgs &args);
 
 /// The same for a layer before it goes to device memory.
 Status validateLayer(const DecodeSpec &spec, const ReplayLayer &layer);
+
+/// A pointer among the arguments of a launch.
+struct NamedAddress {
+  std::string name;
+  uint64_t address = 0;
+};
+
+/// The pointers that a launch follows, of arguments that validateArgs finds
+/// right: none without a row. Those in a table of layers, which is in device
+/// memory, are not among them.
+std::vector<NamedAddress> addressesOf(const DecodeSpec &spec,
+                                      const DecodeArgs &args);
+std::vector<NamedAddress> addressesOf(const DecodeSpec &spec,
+                                      const MaterializeArgs &args);
 
 /// Gate::LowerBound: lower_bound must be finite and negative. Predecayed rings
 /// grow as exp(-P): (L-1) |lower_bound| may be at most 80.

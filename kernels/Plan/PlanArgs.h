@@ -111,6 +111,10 @@ constexpr std::optional<RingCursor> advance(const DecodeSpec &spec,
 /// `spec` is of family PlanBegin or PlanCommit.
 Status validateArgs(const DecodeSpec &spec, const PlanArgs &args);
 
+/// The pointers that a launch of them follows; see DecodeArgs.h.
+std::vector<NamedAddress> addressesOf(const DecodeSpec &spec,
+                                      const PlanArgs &args);
+
 } // namespace replayjit
 
 #endif

@@ -36,6 +36,7 @@ public:
   Status freeMapped(const MappedMemory &memory) override;
   Status assemble(CompiledKernel &kernel) const override;
   Result<bool> isCapturing(void *stream) const override;
+  Status checkAddress(uint64_t address) const override;
   Result<std::unique_ptr<LoadedKernel>>
   load(const CompiledKernel &kernel) override;
   Status launch(LoadedKernel &kernel, Grid grid, const void *params,
@@ -143,6 +144,31 @@ Result<bool> CudaDevice::isCapturing(void *stream) const {
   if (Status status = toStatus(api, result, "cuStreamIsCapturing"); !status)
     return status;
   return capture != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+Status CudaDevice::checkAddress(uint64_t address) const {
+  return inside([&] {
+    // The driver knows an address at which kernels of the context reach the
+    // memory, or it knows of no such memory.
+    CUdeviceptr reached = 0;
+    CUresult result = api.cuPointerGetAttribute(
+        &reached, CU_POINTER_ATTRIBUTE_DEVICE_POINTER, address);
+    if (result == CUDA_SUCCESS && reached == address)
+      return Status::ok();
+    if (result != CUDA_SUCCESS && result != CUDA_ERROR_INVALID_VALUE)
+      return toStatus(api, result, "cuPointerGetAttribute");
+    int owner = 0;
+    result = api.cuPointerGetAttribute(
+        &owner, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, address);
+    const std::string found =
+        result == CUDA_SUCCESS && owner >= 0 && owner != context->device()
+            ? fmt::format("it is memory of device {}", owner)
+            : "the driver knows no such memory";
+    return Status::invalid(fmt::format(
+        "{:#x} is not allowed; it must be memory that kernels on {}, device "
+        "{}, may use, and {}",
+        address, name, context->device(), found));
+  });
 }
 
 Result<uint64_t> CudaDevice::allocate(size_t bytes, std::string label) {

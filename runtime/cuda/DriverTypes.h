@@ -39,6 +39,11 @@ enum CUdevice_attribute : int {
   CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 97,
 };
 
+enum CUpointer_attribute : int {
+  CU_POINTER_ATTRIBUTE_DEVICE_POINTER = 3, ///< A CUdeviceptr.
+  CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL = 9, ///< An int; -1: of no device.
+};
+
 enum CUfunction_attribute : int {
   CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 0,
   CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES = 1,

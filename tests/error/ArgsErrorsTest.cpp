@@ -265,6 +265,51 @@ TEST_CASE("strides of rows", "[error]") {
         }) == "");
 }
 
+TEST_CASE("no offset of a row or slot passes 64 bits", "[error]") {
+  struct Stride {
+    const char *name;
+    int64_t DecodeArgs::*field;
+    int64_t bytes, least;
+  };
+  DecodeSpec spec = predecayed(16); // H=HV=32 K=V=128
+  spec.isCircular = spec.hasSeparateQkv = spec.hasRingIndices = true;
+  spec.hasDstIndices = spec.hasTrackIndices = true;
+  spec.alignment = 0;
+  constexpr int64_t any = INT64_MIN;
+  for (const Stride &stride :
+       {Stride{"qStride", &DecodeArgs::qStride, 2, any},
+        {"kStride", &DecodeArgs::kStride, 2, any},
+        {"vStride", &DecodeArgs::vStride, 2, any},
+        {"aStride", &DecodeArgs::aStride, 2, any},
+        {"bStride", &DecodeArgs::bStride, 2, any},
+        {"outStride", &DecodeArgs::outStride, 2, 32 * 128},
+        {"stateIndexStride", &DecodeArgs::stateIndexStride, 4, any},
+        {"ringIndexStride", &DecodeArgs::ringIndexStride, 4, any},
+        {"dstIndexStride", &DecodeArgs::dstIndexStride, 4, any},
+        {"trackIndexStride", &DecodeArgs::trackIndexStride, 4, any},
+        {"statePitch", &DecodeArgs::statePitch, 4, 32 * 128 * 128},
+        {"dPitch", &DecodeArgs::dPitch, 4, 32 * 16 * 128},
+        {"kPitch", &DecodeArgs::kPitch, 4, 32 * 16 * 128},
+        {"gPitch", &DecodeArgs::gPitch, 4, 32 * 16 * 128}}) {
+    const int64_t most = (int64_t(1) << 32) / stride.bytes;
+    auto with = [&](int64_t value) {
+      return said(spec, [&](DecodeArgs &a) { a.*stride.field = value; });
+    };
+    auto refused = [&](int64_t value) {
+      return std::string(stride.name) + ": " + std::to_string(value) +
+             " is not allowed; it must be " +
+             std::to_string(stride.least == any ? -most : stride.least) +
+             " to " + std::to_string(most) + " (2^32 bytes)";
+    };
+    INFO(stride.name);
+    CHECK(with(most) == "");
+    if (stride.least == any)
+      CHECK(with(-most) == "");
+    for (int64_t value : {most + 1, int64_t(1) << 62, -most - 1, INT64_MIN})
+      CHECK(with(value) == refused(value));
+  }
+}
+
 TEST_CASE("pitches of slots", "[error]") {
   DecodeSpec spec; // H=16 HV=32 K=V=128 L=16, fp32
   struct Pitch {

@@ -109,3 +109,25 @@ TEST_CASE("specs of plans", "[error]") {
   CHECK(validate(spec, {}, Target()).message ==
         "indexType: fp32 is not allowed; allowed are int32, int64");
 }
+
+TEST_CASE("the pointers that a plan follows have names", "[args]") {
+  const PlanArgs args = legalArgs();
+  auto namesOf = [](Family family, const PlanArgs &of) {
+    std::string names;
+    for (const NamedAddress &pointer : addressesOf(specOf(family), of))
+      names += pointer.name + " ";
+    return names;
+  };
+  const std::string rows = "cursors bases writePos ringBase forceFlush rowKeys "
+                           "pending errorWord ";
+  CHECK(namesOf(Family::PlanBegin, args) ==
+        rows + "keys groups[0].state.in groups[0].state.out ");
+  CHECK(namesOf(Family::PlanCommit, args) == rows);
+  PlanArgs other = args;
+  other.live = 0;
+  other.advanceBy = 8;
+  CHECK(namesOf(Family::PlanBegin, other) == rows);
+  CHECK(namesOf(Family::PlanCommit, other) == rows + "advanceBy ");
+  other.batch = 0;
+  CHECK(namesOf(Family::PlanCommit, other) == "");
+}

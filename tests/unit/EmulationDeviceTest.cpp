@@ -159,3 +159,30 @@ TEST_CASE("a kernel of the emulation writes mapped memory", "[device]") {
   CHECK_THAT(device->launch(**kernel, 1, &params, sizeof params).message,
              Catch::Contains("global store"));
 }
+
+TEST_CASE("the emulation knows its memory", "[device]") {
+  std::unique_ptr<Device> device = createEmulationDevice(Target());
+  const uint64_t address = *device->allocate(400, "state");
+  CHECK(device->checkAddress(address).isOk());
+  CHECK(device->checkAddress(address + 399).isOk());
+  float elsewhere = 0;
+  for (uint64_t other :
+       {address + 400, address - 1, reinterpret_cast<uint64_t>(&elsewhere)}) {
+    const Status status = device->checkAddress(other);
+    CHECK(status.code == StatusCode::InvalidArgument);
+    CHECK_THAT(status.message,
+               Catch::Contains("is not allowed; it must be in an allocation of "
+                               "the emulation"));
+  }
+  CHECK(device->free(address).isOk());
+  CHECK_FALSE(device->checkAddress(address).isOk());
+}
+
+TEST_CASE("more memory than there can be", "[device][error]") {
+  std::unique_ptr<Device> device = createEmulationDevice(Target());
+  for (size_t bytes : {SIZE_MAX, SIZE_MAX - 300, SIZE_MAX - 600, SIZE_MAX / 2,
+                       size_t(1) << 60})
+    CHECK(device->allocate(bytes, "state").status().message ==
+          "emulation: no memory for 'state', " + std::to_string(bytes) +
+              " bytes");
+}

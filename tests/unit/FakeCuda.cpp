@@ -190,10 +190,16 @@ FAKE CUresult cuCtxPopCurrent_v2(CUcontext *context) {
   return CUDA_SUCCESS;
 }
 
+static void addMemory(CUdeviceptr address, size_t bytes) {
+  Lock lock(mutex);
+  state.memory[address] = {bytes, state.contexts[currentContext()].device};
+}
+
 FAKE CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes) {
   CUresult result = unsafe("cuMemAlloc");
   if (result == CUDA_SUCCESS) {
     *address = reinterpret_cast<CUdeviceptr>(std::malloc(bytes));
+    addMemory(*address, bytes);
     ++state.liveObjects;
   }
   return result;
@@ -201,7 +207,7 @@ FAKE CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes) {
 FAKE CUresult cuMemFree_v2(CUdeviceptr address) {
   CUresult result = unsafe("cuMemFree");
   if (result == CUDA_SUCCESS)
-    std::free(reinterpret_cast<void *>(address));
+    std::free(reinterpret_cast<void *>(address)), state.memory.erase(address);
   return destroy(result);
 }
 FAKE CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr dst, const void *src,
@@ -233,6 +239,7 @@ FAKE CUresult cuMemHostAlloc(void **memory, size_t bytes, unsigned flags) {
   CUresult result = unsafe("cuMemHostAlloc");
   if (result == CUDA_SUCCESS) {
     *memory = std::malloc(bytes);
+    addMemory(reinterpret_cast<CUdeviceptr>(*memory), bytes);
     state.hostAllocFlags = flags;
     ++state.liveObjects;
   }
@@ -243,10 +250,32 @@ FAKE CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *address, void *memory,
   *address = reinterpret_cast<CUdeviceptr>(memory);
   return answer("cuMemHostGetDevicePointer");
 }
+FAKE CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute,
+                                    CUdeviceptr address) {
+  Lock lock(mutex);
+  if (CUresult result = inContext("cuPointerGetAttribute");
+      result != CUDA_SUCCESS)
+    return result;
+  auto after = state.memory.upper_bound(address);
+  if (after == state.memory.begin())
+    return CUDA_ERROR_INVALID_VALUE;
+  const auto &[begin, known] = *--after;
+  const auto [bytes, device] = known;
+  if (address - begin >= bytes)
+    return CUDA_ERROR_INVALID_VALUE;
+  if (attribute == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL)
+    *static_cast<int *>(data) = device;
+  else if (device == state.contexts[currentContext()].device)
+    *static_cast<CUdeviceptr *>(data) = address;
+  else
+    return CUDA_ERROR_INVALID_VALUE;
+  return CUDA_SUCCESS;
+}
 FAKE CUresult cuMemFreeHost(void *memory) {
   CUresult result = unsafe("cuMemFreeHost");
   if (result == CUDA_SUCCESS)
-    std::free(memory);
+    std::free(memory),
+        state.memory.erase(reinterpret_cast<CUdeviceptr>(memory));
   return destroy(result);
 }
 

@@ -41,7 +41,10 @@ struct FakeCuda {
   std::string linkErrorLog, linkInfoLog;
   std::set<CUstream> capturing;   ///< Streams under capture.
   std::set<CUstream> nonBlocking; ///< Streams not ordered with the legacy one.
-  std::vector<float> elapsed; ///< Milliseconds, one per question, then 0.
+  std::vector<float> elapsed;     ///< Milliseconds, one per question, then 0.
+  /// What the driver knows of addresses: where memory begins, its bytes, and
+  /// the device whose kernels may use it. Allocating adds to it.
+  std::map<CUdeviceptr, std::pair<size_t, CUdevice>> memory;
 
   std::map<CUcontext, FakeContext> contexts;
 
