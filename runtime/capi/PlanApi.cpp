@@ -28,8 +28,10 @@ replayjit_error_t *replayjit_plan_bytes(const replayjit_pool_t *pool,
        {std::pair<const void *, const char *>(pool, "pool"), {bytes, "bytes"}})
     if (Status status = need(pointer, name); !status)
       return toError(status);
-  *bytes = StepPlan::bytesFor(*pool->pool, max_rows);
-  return nullptr;
+  const Result<size_t> needed = StepPlan::bytesFor(*pool->pool, max_rows);
+  if (needed)
+    *bytes = *needed;
+  return toError(needed.status());
 }
 
 replayjit_error_t *replayjit_plan_create(replayjit_pool_t *pool,

@@ -119,20 +119,25 @@ void replayjit_pool_options_init(replayjit_pool_options_t *options,
   writeStruct(options, struct_size, replayjit_pool_options_t{});
 }
 
-static Result<PoolGroup> toGroup(const replayjit_pool_group_t *given) {
+/// `needsLayers`: their addresses are the caller's; else they do not count.
+static Result<PoolGroup> toGroup(const replayjit_pool_group_t *given,
+                                 bool needsLayers) {
   Result<replayjit_pool_group_t> c = readStruct(given, {}, "group");
   if (!c)
     return c.status();
-  if (c->num_layers < 0)
-    return Status::invalid(fmt::format(
-        "num_layers: {} is not allowed; it must be 0 or more", c->num_layers));
+  if (c->num_layers < 1 || c->num_layers > maxGroupLayers)
+    return Status::invalid(
+        fmt::format("num_layers: {} is not allowed; it must be 1 to {}",
+                    c->num_layers, maxGroupLayers));
+  if (Status status = need(c->layers, "layers"); needsLayers && !status)
+    return status;
   Result<DecodeSpec> spec = toSpec(c->spec);
   if (!spec)
     return spec.status();
   PoolGroup group;
   group.spec = *spec;
   group.layers.resize(c->num_layers);
-  if (c->layers)
+  if (needsLayers)
     std::memcpy(static_cast<void *>(group.layers.data()), c->layers,
                 c->num_layers * sizeof(ReplayLayer));
   group.slots = c->slots;
@@ -144,10 +149,11 @@ static Result<PoolGroup> toGroup(const replayjit_pool_group_t *given) {
 
 /// What both ways of making a pool read; then `make` makes it.
 template <typename Make>
-static replayjit_error_t *
-makePool(replayjit_jit_t *jit, const replayjit_pool_group_t *const *groups,
-         size_t num_groups, const replayjit_pool_options_t *options,
-         replayjit_pool_t **pool, Make make) {
+static replayjit_error_t *makePool(replayjit_jit_t *jit,
+                                   const replayjit_pool_group_t *const *groups,
+                                   size_t num_groups, bool needsLayers,
+                                   const replayjit_pool_options_t *options,
+                                   replayjit_pool_t **pool, Make make) {
   for (auto [pointer, name] :
        {std::pair<const void *, const char *>(jit, "jit"),
         {groups, "groups"},
@@ -156,7 +162,7 @@ makePool(replayjit_jit_t *jit, const replayjit_pool_group_t *const *groups,
       return toError(status);
   std::vector<PoolGroup> all;
   for (size_t i = 0; i < num_groups; ++i) {
-    Result<PoolGroup> group = toGroup(groups[i]);
+    Result<PoolGroup> group = toGroup(groups[i], needsLayers);
     if (!group)
       return toError(
           Status(group.status()).within(fmt::format("groups[{}]", i)));
@@ -168,7 +174,11 @@ makePool(replayjit_jit_t *jit, const replayjit_pool_group_t *const *groups,
     Result<replayjit_pool_options_t> c = readStruct(options, {}, "options");
     if (!c)
       return toError(c.status());
-    chosen.batchInvariant = c->batch_invariant != 0;
+    if (c->batch_invariant < 0 || c->batch_invariant > 1)
+      return toError(Status::invalid(
+          fmt::format("batch_invariant: {} is not allowed; it must be 0 or 1",
+                      c->batch_invariant)));
+    chosen.batchInvariant = c->batch_invariant;
     // The same struct under two names; see Structs.cpp.
     chosen.errorWord = {reinterpret_cast<ErrorWord *>(c->error_word),
                         c->error_word_address};
@@ -193,7 +203,7 @@ replayjit_error_t *replayjit_pool_adopt(
   if (!c)
     return toError(c.status());
   const CursorTable table{c->write_pos, c->ring_base, c->num_keys};
-  return makePool(jit, groups, num_groups, options, pool,
+  return makePool(jit, groups, num_groups, /*needsLayers=*/true, options, pool,
                   [&](Jit &owner, std::vector<PoolGroup> all,
                       const PoolOptions &chosen, void *stream) {
                     return StatePool::adopt(owner, std::move(all), table,
@@ -205,7 +215,7 @@ replayjit_error_t *replayjit_pool_allocate(
     replayjit_jit_t *jit, const replayjit_pool_group_t *const *groups,
     size_t num_groups, int32_t num_keys,
     const replayjit_pool_options_t *options, replayjit_pool_t **pool) {
-  return makePool(jit, groups, num_groups, options, pool,
+  return makePool(jit, groups, num_groups, /*needsLayers=*/false, options, pool,
                   [&](Jit &owner, std::vector<PoolGroup> all,
                       const PoolOptions &chosen, void *stream) {
                     return StatePool::allocate(owner, std::move(all), num_keys,

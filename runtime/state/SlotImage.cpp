@@ -149,6 +149,12 @@ static Status checkPlace(const StatePool &pool,
   return Status::ok();
 }
 
+/// `what` is that of which the ring is.
+static Status ringNeedsKey(const char *what) {
+  return Status::invalid(fmt::format(
+      "key: -1 is not allowed for {} with a ring, which needs a cursor", what));
+}
+
 /// The tensors of an image of this form.
 static std::vector<TransferRegion> regionsOf(const StatePool &pool,
                                              ImageForm form) {
@@ -184,6 +190,8 @@ Result<std::string> exportSlot(StatePool &pool, void *stream,
     return status;
   if (Status status = checkPlace(pool, slots, key, form); !status)
     return status;
+  if (key < 0 && form == ImageForm::WithRing)
+    return ringNeedsKey("an image");
   ImageHeader header = {};
   std::memcpy(header.magic, magic, sizeof magic);
   header.form = uint32_t(form);
@@ -381,8 +389,7 @@ Status importSlot(StatePool &pool, void *stream,
   if (Status status = checkPlace(pool, slots, key, form); !status)
     return status;
   if (key < 0 && form == ImageForm::WithRing)
-    return Status::invalid("key: -1 is not allowed for images with a ring, "
-                           "which need a cursor");
+    return ringNeedsKey("images");
 
   // All is assembled before anything is written.
   const std::vector<TransferRegion> regions = regionsOf(pool, form);

@@ -31,7 +31,8 @@ enum class ImageForm : uint32_t {
 
 /// The bytes of a request: header, states in the order of groups and layers,
 /// checksum. One GroupSlot for each group of the pool. `key` is that of the
-/// request's cursor; -1, for a cached prefix, counts as cursor 0. Waits for
+/// request's cursor; -1, for a cached prefix, counts as cursor 0, and is
+/// InvalidArgument with the ring, whose tokens it would lose. Waits for
 /// `stream`, which may not be under capture (InvalidArgument). Folded and a
 /// cursor other than 0 is InvalidArgument: fold it first
 /// (StepPlan::prepareExtend), or materialize it into a spare slot.

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <limits>
 
 namespace replayjit {
 
@@ -33,8 +34,14 @@ static Status checkGroup(const PoolGroup &group, size_t number,
                    fmt::format("family {} is not allowed; it must be replay or "
                                "packed",
                                toString(spec.family)));
-  if (group.layers.empty())
-    return inGroup(number, "layers: none is not allowed; there must be one");
+  if (spec.abi != LaunchAbi::Native) // Those know no error word, for one.
+    return inGroup(number, "abi: triton is not allowed; it must be native, "
+                           "whose launches take what a pool gives");
+  if (group.layers.empty() || group.layers.size() > size_t(maxGroupLayers))
+    return inGroup(number,
+                   fmt::format("layers: {} are not allowed; there must be 1 to "
+                               "{}",
+                               group.layers.size(), maxGroupLayers));
   if (group.slots < 1)
     return inGroup(number, fmt::format("slots: {} is not allowed; it must be 1 "
                                        "or more",
@@ -48,6 +55,13 @@ static Status checkGroup(const PoolGroup &group, size_t number,
     return inGroup(number, fmt::format("ringSlots: {} is not allowed without "
                                        "hasRingIndices; it must be slots, {}",
                                        group.ringSlots, group.slots));
+  // Value heads are counted in as many bits.
+  const int32_t mostHeads = std::numeric_limits<int32_t>::max() /
+                            (spec.numValueHeads / spec.numKeyHeads);
+  if (group.keyHeadTotal < 0 || group.keyHeadTotal > mostHeads)
+    return inGroup(number, fmt::format("keyHeadTotal: {} is not allowed; it "
+                                       "must be 0 to {}",
+                                       group.keyHeadTotal, mostHeads));
   const int32_t total =
       group.keyHeadTotal ? group.keyHeadTotal : spec.numKeyHeads;
   if (group.keyHeadBegin < 0 || total < spec.numKeyHeads ||
@@ -325,6 +339,10 @@ static std::string reasonFor(ErrorKind kind, int64_t value) {
   case ErrorKind::NotFlushed:
     return fmt::format("its ring holds {} tokens and must be empty", value);
   case ErrorKind::FlushedTooFar:
+    if (value < 0)
+      return fmt::format("dropNewest is negative, as if more tokens were "
+                         "committed than fed; less those in the ring it is {}",
+                         value);
     return fmt::format("it has flushed {} tokens too far to leave them out",
                        value);
   case ErrorKind::AdvanceBy:

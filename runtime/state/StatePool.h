@@ -27,14 +27,19 @@ namespace replayjit {
 /// them are two groups that are given the same arrays. All groups of a pool
 /// agree in ringDepth, isCircular, indexType, nullSlot and trapOnError.
 struct PoolGroup {
-  DecodeSpec spec; ///< Of its decode kernels: Family::Replay or Packed.
-  std::vector<ReplayLayer> layers; ///< Device addresses, element pitches.
-  int32_t slots = 0;               ///< States of each layer.
+  /// Of its decode kernels: Family::Replay or Packed, LaunchAbi::Native.
+  DecodeSpec spec;
+  /// Device addresses, element pitches; 1 to maxGroupLayers.
+  std::vector<ReplayLayer> layers;
+  int32_t slots = 0;     ///< States of each layer.
   int32_t ringSlots = 0; ///< Rings; as many as slots unless hasRingIndices.
   /// Which of the model's key heads this rank holds: spec.numKeyHeads of them
   /// from keyHeadBegin, of keyHeadTotal (0: it holds all). Value heads follow.
   int32_t keyHeadBegin = 0, keyHeadTotal = 0;
 };
+
+/// The most layers of one group.
+inline constexpr int32_t maxGroupLayers = 4096;
 
 /// The cursor of each key, in device memory. All zero at first.
 struct CursorTable {

@@ -37,10 +37,19 @@ static size_t layOut(const DecodeSpec &spec, int numGroups, int32_t maxRows,
   return end - memory;
 }
 
-size_t StepPlan::bytesFor(const StatePool &pool, int32_t maxRows) {
+static Status checkMaxRows(int32_t maxRows) {
+  if (maxRows >= 1)
+    return Status::ok();
+  return Status::invalid(
+      fmt::format("maxRows: {} is not allowed; it must be 1 or more", maxRows));
+}
+
+Result<size_t> StepPlan::bytesFor(const StatePool &pool, int32_t maxRows) {
+  if (Status status = checkMaxRows(maxRows); !status)
+    return status;
   PlanArgs args;
   uint64_t header;
-  return layOut(pool.spec(), int(pool.groups().size()), std::max(maxRows, 0),
+  return layOut(pool.spec(), int(pool.groups().size()), maxRows,
                 /*memory=*/0, args, header);
 }
 
@@ -83,9 +92,8 @@ Result<std::unique_ptr<StepPlan>> StepPlan::adopt(StatePool &pool,
   if (Status status = pool.device().checkNoCapture(stream, "make a step plan");
       !status)
     return status;
-  if (maxRows < 1)
-    return Status::invalid(fmt::format(
-        "maxRows: {} is not allowed; it must be 1 or more", maxRows));
+  if (Status status = checkMaxRows(maxRows); !status)
+    return status;
   if (memory == 0 || memory % 256 != 0)
     return Status::invalid(
         fmt::format("memory: {:#x} is not allowed; it must be a device address "
@@ -102,8 +110,10 @@ StepPlan::create(StatePool &pool, int32_t maxRows, void *stream) {
   if (Status status = pool.device().checkNoCapture(stream, "make a step plan");
       !status)
     return status;
-  Result<uint64_t> memory =
-      pool.device().allocate(bytesFor(pool, maxRows), "plan");
+  const Result<size_t> bytes = bytesFor(pool, maxRows);
+  if (!bytes)
+    return bytes.status();
+  Result<uint64_t> memory = pool.device().allocate(*bytes, "plan");
   if (!memory)
     return memory.status();
   Result<std::unique_ptr<StepPlan>> plan =
@@ -268,7 +278,40 @@ DecodeArgs StepPlan::argsFor(int group, int layer, int32_t rowBegin,
 // Slots between steps
 //===----------------------------------------------------------------------===//
 
+/// Refuses what the operation does not use rather than to lose it. What `takes`
+/// says it does use.
+struct OperationFields {
+  bool dst = false, dropNewest = false;
+};
+static Status refuseUnused(const StepInputs &inputs, const char *operation,
+                           OperationFields takes = {}) {
+  auto refused = [operation](const std::string &field, const char *where) {
+    return Status::invalid(
+        fmt::format("{}: not allowed in {}; {}", field, operation, where));
+  };
+  constexpr const char *ofStep = "it is of a step";
+  for (auto [field, address] : {std::pair("flushMask", inputs.flushMask),
+                                {"seqLen", inputs.seqLen},
+                                {"noFlushPast", inputs.noFlushPast}})
+    if (address)
+      return refused(field, ofStep);
+  if (inputs.dropNewest && !takes.dropNewest)
+    return refused("dropNewest", "it is of materialize");
+  for (size_t g = 0; g < inputs.groups.size(); ++g) {
+    if (inputs.groups[g].track)
+      return refused(fmt::format("groups[{}].track", g), ofStep);
+    if (inputs.groups[g].dst && !takes.dst)
+      return refused(fmt::format("groups[{}].dst", g),
+                     "it writes to no other slot");
+  }
+  return Status::ok();
+}
+
 Status StepPlan::materialize(void *stream, const StepInputs &inputs) {
+  if (Status status = refuseUnused(inputs, "materialize",
+                                   {.dst = true, .dropNewest = true});
+      !status)
+    return status;
   Result<PlanArgs> args = argsOf(inputs);
   if (!args)
     return args.status();
@@ -279,6 +322,8 @@ Status StepPlan::materialize(void *stream, const StepInputs &inputs) {
 }
 
 Status StepPlan::copy(void *stream, const StepInputs &inputs) {
+  if (Status status = refuseUnused(inputs, "copy", {.dst = true}); !status)
+    return status;
   Result<PlanArgs> args = argsOf(inputs);
   if (!args)
     return args.status();
@@ -289,6 +334,8 @@ Status StepPlan::copy(void *stream, const StepInputs &inputs) {
 }
 
 Status StepPlan::requireFlushed(void *stream, const StepInputs &inputs) {
+  if (Status status = refuseUnused(inputs, "requireFlushed"); !status)
+    return status;
   Result<PlanArgs> args = argsOf(inputs);
   if (!args)
     return args.status();
@@ -297,6 +344,8 @@ Status StepPlan::requireFlushed(void *stream, const StepInputs &inputs) {
 }
 
 Status StepPlan::prepareExtend(void *stream, const StepInputs &inputs) {
+  if (Status status = refuseUnused(inputs, "prepareExtend"); !status)
+    return status;
   // A step in which every row is forced to flush, and whose one launch is the
   // flush alone.
   Result<PlanArgs> args = argsOf(inputs);
@@ -304,8 +353,6 @@ Status StepPlan::prepareExtend(void *stream, const StepInputs &inputs) {
     return args.status();
   args->step = 1;
   args->forceAll = 1;
-  for (PlanGroup &group : args->groups)
-    group.dst.in = 0;
   if (Status status = launchBegin(stream, *args); !status)
     return status;
   if (Status status = launchMaterialize(stream, *args); !status)

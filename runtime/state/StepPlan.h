@@ -72,8 +72,8 @@ constexpr int64_t tokensToDrop(int64_t committedLen, int64_t fedLen) {
 
 class StepPlan {
 public:
-  /// The bytes of a plan's buffers.
-  static size_t bytesFor(const StatePool &pool, int32_t maxRows);
+  /// The bytes of a plan's buffers; maxRows is 1 or more.
+  static Result<size_t> bytesFor(const StatePool &pool, int32_t maxRows);
   /// Buffers in the engine's `memory`, device memory of bytesFor bytes,
   /// 256-byte aligned, which outlives the plan. The plan clears it, so never
   /// under stream capture: while `stream`, where the caller launches, is (see
@@ -117,8 +117,10 @@ public:
 
   //===--- Slots between steps -----------------------------------------------//
   // Each uses the plan's buffers: a step that has begun is void afterwards.
-  // What only a step has (flushMask, seqLen, noFlushPast, track) does not
-  // count. Nor does a ring index where the cursor is 0: a prefix has no ring.
+  // What one does not use is InvalidArgument if it is given: what only a step
+  // has (flushMask, seqLen, noFlushPast, track) in all of them, dropNewest in
+  // all but materialize, and dst where nothing is written to another slot.
+  // A ring index does not count where the cursor is 0: a prefix has no ring.
 
   /// dst = checkpoint plus ring of state, in all layers; cursors stay, so that
   /// dst, as the slot of another key, is fresh. Serves snapshots, forks,
@@ -129,9 +131,10 @@ public:
   Status copy(void *stream, const StepInputs &inputs);
   /// Before rows run anything but replay decode (prefill, a one-token extend,
   /// packed decode): folds their rings into their own states, sets their
-  /// cursors to 0. `dst` of the inputs does not count.
+  /// cursors to 0. No dst.
   Status prepareExtend(void *stream, const StepInputs &inputs);
-  /// For debugging: reports (NotFlushed) the rows whose cursor is not 0.
+  /// For debugging: reports (NotFlushed) the rows whose cursor is not 0. No
+  /// dst.
   Status requireFlushed(void *stream, const StepInputs &inputs);
 
   int32_t maxRows() const { return rows; }

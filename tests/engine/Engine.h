@@ -76,7 +76,7 @@ private:
   Request *pick();
   Row rowOf(const Request &request) const;
   RingCursor cursorOf(const Request &request) const;
-  StepInputs slotInputs(const std::vector<Row> &rows);
+  const RowArrays &slotRows(const std::vector<Row> &rows);
   std::vector<GroupSlot> groupSlots(const Request &request) const;
   bool makeOwn(Request &request);
   void copyWrongly(const Request &request);

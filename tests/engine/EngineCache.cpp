@@ -24,7 +24,7 @@ void Engine::cachePrompt(Request &request) {
     return;
   Row row = rowOf(request);
   row.dst = *slots;
-  const StepInputs inputs = slotInputs({row});
+  const StepInputs inputs = slotRows({row}).slots();
   for (auto &rank : ranks)
     orStop(rank->plan().copy(device.stream(), inputs));
   cachePrefix(request, request.fed, std::move(*slots));
@@ -63,7 +63,7 @@ bool Engine::donateRing(Request &request) {
   Row row = rowOf(request);
   row.dst = *slots;
   row.drop = int32_t(drop);
-  const StepInputs inputs = slotInputs({row});
+  const StepInputs inputs = slotRows({row}).donation();
   for (auto &rank : ranks)
     orStop(rank->plan().materialize(device.stream(), inputs));
   cachePrefix(request, request.committedLen(), std::move(*slots));

@@ -130,10 +130,10 @@ RingCursor Engine::cursorOf(const Request &request) const {
   return request.fresh ? RingCursor() : host.cursor(request.key);
 }
 
-StepInputs Engine::slotInputs(const std::vector<Row> &rows) {
+const RowArrays &Engine::slotRows(const std::vector<Row> &rows) {
   RowArrays &all = arrays.at(sizes.batches.back());
   all.set(rows);
-  return all.slots();
+  return all;
 }
 
 std::vector<GroupSlot> Engine::groupSlots(const Request &request) const {
@@ -153,7 +153,7 @@ bool Engine::makeOwn(Request &request) {
     return false;
   Row row = rowOf(request);
   row.dst = *slots;
-  const StepInputs inputs = slotInputs({row});
+  const StepInputs inputs = slotRows({row}).slots();
   for (auto &rank : ranks)
     orStop(rank->plan().materialize(device.stream(), inputs));
   --request.shared->users;
@@ -174,7 +174,7 @@ void Engine::copyWrongly(const Request &request) {
     return;
   Row row = rowOf(request);
   row.dst = *slots;
-  const StepInputs inputs = slotInputs({row});
+  const StepInputs inputs = slotRows({row}).slots();
   for (auto &rank : ranks) {
     const std::vector<double> before = rank->readState(0, row.dst[0]);
     orStop(rank->plan().copy(device.stream(), inputs));
@@ -198,7 +198,7 @@ void Engine::foldInPlace(const Rows &rows) {
     all.push_back(rowOf(*request));
     all.back().dst.assign(model.numGroups(), -1); // It does not count here.
   }
-  const StepInputs inputs = slotInputs(all);
+  const StepInputs inputs = slotRows(all).inPlace();
   for (auto &rank : ranks)
     orStop(rank->plan().prepareExtend(device.stream(), inputs));
   for (Request *request : rows) {
@@ -207,13 +207,9 @@ void Engine::foldInPlace(const Rows &rows) {
     host.setCursor(request->key, RingCursor());
     request->fresh = false;
   }
-  const StepInputs after = slotInputs([&] {
-    for (Row &row : all) {
-      row.fresh = 0; // The cursors themselves are 0.
-      row.dst = row.state;
-    }
-    return all;
-  }());
+  for (Row &row : all)
+    row.fresh = 0; // The cursors themselves are 0.
+  const StepInputs after = slotRows(all).inPlace();
   for (auto &rank : ranks) {
     orStop(rank->plan().requireFlushed(device.stream(), after));
     host.compareWith(device, rank->pool().cursors());
@@ -271,7 +267,7 @@ bool Engine::admit(std::unique_ptr<Request> &waiting) {
     Row row = rowOf(request);
     row.state = hit->slots;
     row.ring.assign(model.numGroups(), -1); // A prefix has none.
-    const StepInputs inputs = slotInputs({row});
+    const StepInputs inputs = slotRows({row}).slots();
     for (auto &rank : ranks)
       orStop(rank->plan().copy(device.stream(), inputs));
     --hit->users;
@@ -312,7 +308,7 @@ void Engine::fork(int childId) {
     return;
   Row row = rowOf(*parent);
   row.dst = child->state;
-  const StepInputs inputs = slotInputs({row});
+  const StepInputs inputs = slotRows({row}).slots();
   for (auto &rank : ranks)
     orStop(rank->plan().materialize(device.stream(), inputs));
   checkState(*parent);
@@ -376,7 +372,7 @@ std::vector<std::unique_ptr<Request>> Engine::reset() {
   std::vector<Row> rows;
   for (const std::unique_ptr<Request> &request : running)
     rows.push_back(rowOf(*request));
-  slotInputs(rows);
+  slotRows(rows);
   const StepInputs inputs = arrays.at(sizes.batches.back()).step();
   ++stepId;
   host.reset();

@@ -58,9 +58,9 @@ Rank::Rank(Jit &jit, const Model &model, int rank, int ranks,
   for (int rows : engine.batches) {
     Batch &batch = sizes[rows];
     batch.plan = orStop(
-        pages ? StepPlan::adopt(
-                    *statePool, rows,
-                    pages->planBuffers(StepPlan::bytesFor(*statePool, rows)))
+        pages ? StepPlan::adopt(*statePool, rows,
+                                pages->planBuffers(orStop(
+                                    StepPlan::bytesFor(*statePool, rows))))
               : StepPlan::create(*statePool, rows));
     for (int layer = 0; layer < model.numLayers(); ++layer)
       batch.layers.push_back(makeBuffers(layer, rows));

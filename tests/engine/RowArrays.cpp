@@ -42,6 +42,12 @@ RowArrays::RowArrays(Device &device, const Model &model, int maxRows)
                  table + 3 * byteSize(type),
                  columns};
   }
+  slotGroups = groups;
+  for (GroupIndices &group : slotGroups)
+    group.track = 0;
+  ownGroups = slotGroups;
+  for (GroupIndices &group : ownGroups)
+    group.dst = 0;
 }
 
 void RowArrays::set(const std::vector<Row> &given) {
@@ -66,19 +72,30 @@ void RowArrays::set(const std::vector<Row> &given) {
       memory.device.copyToDevice(memory.address, bytes.data(), bytes.size()));
 }
 
-StepInputs RowArrays::slots() const {
+StepInputs RowArrays::inPlace() const {
   StepInputs inputs;
   inputs.live = live;
   inputs.keys = memory.address + keysAt();
-  inputs.groups = groups;
+  inputs.groups = ownGroups;
   inputs.fresh = memory.address + flagsAt(Fresh);
+  return inputs;
+}
+
+StepInputs RowArrays::slots() const {
+  StepInputs inputs = inPlace();
+  inputs.groups = slotGroups;
+  return inputs;
+}
+
+StepInputs RowArrays::donation() const {
+  StepInputs inputs = slots();
   inputs.dropNewest = memory.address + flagsAt(Drop);
   return inputs;
 }
 
 StepInputs RowArrays::step() const {
-  StepInputs inputs = slots();
-  inputs.dropNewest = 0;
+  StepInputs inputs = inPlace();
+  inputs.groups = groups;
   inputs.flushMask = memory.address + flagsAt(Flush);
   inputs.seqLen = memory.address + flagsAt(SeqLen);
   inputs.noFlushPast = memory.address + flagsAt(NoFlushPast);

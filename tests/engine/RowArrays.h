@@ -39,8 +39,12 @@ public:
   void set(const std::vector<Row> &rows);
   /// What a step is told.
   StepInputs step() const;
-  /// What materialize, copy and prepareExtend are told.
+  /// What prepareExtend and requireFlushed are told.
+  StepInputs inPlace() const;
+  /// What copy is told.
   StepInputs slots() const;
+  /// What materialize is told.
+  StepInputs donation() const;
   /// What commit is told, [maxRows].
   uint64_t advanceBy() const;
   /// Device address of the state indices of a group, whose stride is 4.
@@ -57,7 +61,8 @@ private:
   const DataType type;
   std::vector<char> bytes;
   Memory memory;
-  std::vector<GroupIndices> groups;
+  std::vector<GroupIndices> groups;                ///< Of a step.
+  std::vector<GroupIndices> slotGroups, ownGroups; ///< Without track; nor dst.
   int live = 0;
 };
 

@@ -150,6 +150,11 @@ TEST_CASE("images that do not fit are refused", "[state]") {
             .message ==
         "key: 1 has 2 tokens in its ring, which a folded image would lose; "
         "fold them first, or export with the ring");
+  CHECK(exportSlot(*whole.pool, nullptr, {&from, 1}, -1, ImageForm::WithRing)
+            .status()
+            .message ==
+        "key: -1 is not allowed for an image with a ring, which needs a "
+        "cursor");
   const std::string image = whole.exported(from, 1, ImageForm::WithRing);
   auto refuses = [&](std::string_view bytes, const char *why) {
     CHECK_THAT(whole.import(there, 0, {bytes}).message, Catch::Contains(why));

@@ -102,7 +102,7 @@ TEST_CASE_METHOD(Fixture, "pools and plans are not made under capture",
   refuses("make a step plan",
           [&] { return StepPlan::adopt(*pool, 2, 0x1000, stream).status(); });
 
-  std::vector<char> memory(StepPlan::bytesFor(*pool, 2) + 256);
+  std::vector<char> memory(*StepPlan::bytesFor(*pool, 2) + 256);
   const uint64_t aligned =
       (reinterpret_cast<uint64_t>(memory.data()) + 255) / 256 * 256;
   CHECK(StepPlan::adopt(*pool, 2, aligned, stream).status().message == "");

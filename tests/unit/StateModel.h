@@ -96,8 +96,10 @@ public:
     return array;
   }
 
-  /// The indices and flags of `rows`.
-  StepInputs inputs(const std::vector<ModelRow> &rows, const ints &dst = {}) {
+  /// The indices and flags of `rows` for an operation on slots; of a step, the
+  /// flush mask and track slots as well.
+  StepInputs slotInputs(const std::vector<ModelRow> &rows, const ints &dst = {},
+                        bool isStep = false) {
     auto column = [&](auto field) {
       ints values;
       for (const ModelRow &row : rows)
@@ -108,16 +110,21 @@ public:
     indices.state = column(&ModelRow::slot);
     if (pool->spec().hasRingIndices)
       indices.ring = column(&ModelRow::ring);
-    indices.track = column(&ModelRow::track);
+    if (isStep)
+      indices.track = column(&ModelRow::track);
     indices.dst = dst.empty() ? 0 : upload(dst);
     groupIndices.assign(pool->groups().size(), indices);
     StepInputs result;
     result.live = int32_t(rows.size());
     result.keys = column(&ModelRow::key);
     result.groups = groupIndices;
-    result.flushMask = column(&ModelRow::flush);
+    if (isStep)
+      result.flushMask = column(&ModelRow::flush);
     result.fresh = column(&ModelRow::fresh);
     return result;
+  }
+  StepInputs inputs(const std::vector<ModelRow> &rows, const ints &dst = {}) {
+    return slotInputs(rows, dst, /*isStep=*/true);
   }
 
   void begin(const std::vector<ModelRow> &rows, const ints &dst = {}) {

@@ -60,7 +60,7 @@ TEST_CASE("a pool in pages that hold more than states", "[state]") {
   const Pages engine;
   auto pool = StatePool::adopt(sharedJit(), engine.groups(), engine.table());
   REQUIRE(pool.status().message == "");
-  const size_t bytes = StepPlan::bytesFor(**pool, 2);
+  const size_t bytes = *StepPlan::bytesFor(**pool, 2);
   const uint64_t buffers = *engine.device.allocate(bytes, "buffers");
   {
     auto plan = StepPlan::adopt(**pool, 2, buffers);
@@ -164,7 +164,9 @@ TEST_CASE("pools and plans that cannot be", "[state][error]") {
   refuses([](Groups &g, CursorTable &) { g.clear(); },
           "groups: 0 are not allowed; there must be 1 to 8");
   refuses([](Groups &g, CursorTable &) { g[0].layers.clear(); },
-          "groups[0]: layers: none is not allowed; there must be one");
+          "groups[0]: layers: 0 are not allowed; there must be 1 to 4096");
+  refuses([](Groups &g, CursorTable &) { g[0].layers.resize(4097); },
+          "groups[0]: layers: 4097 are not allowed; there must be 1 to 4096");
   refuses([](Groups &g, CursorTable &) { g[0].slots = 0; },
           "groups[0]: slots: 0 is not allowed; it must be 1 or more");
   refuses([](Groups &g, CursorTable &) { g[0].spec.numKeyHeads = 0; },
@@ -179,8 +181,25 @@ TEST_CASE("pools and plans that cannot be", "[state][error]") {
   refuses([](Groups &g, CursorTable &) { g[0].keyHeadBegin = 1; },
           "groups[0]: keyHeadBegin: 1 is not allowed; 1 of 1 key heads must "
           "start at 0 to 0");
+  // One rank's heads and those of all ranks, in value heads, within 31 bits.
+  refuses([](Groups &g, CursorTable &) { g[0].keyHeadTotal = INT32_MAX; },
+          "groups[0]: keyHeadTotal: 2147483647 is not allowed; it must be 0 to "
+          "1073741823");
+  refuses([](Groups &g, CursorTable &) { g[0].keyHeadTotal = -1; },
+          "groups[0]: keyHeadTotal: -1 is not allowed; it must be 0 to "
+          "1073741823");
   refuses([](Groups &g, CursorTable &) { g[0].layers[0].statePitch = 8; },
           "groups[0]: statePitch: 8 is not allowed; it must be 512 or more");
+  // 2^62 elements from slot to slot are none in 64 bits of bytes.
+  refuses(
+      [](Groups &g, CursorTable &) {
+        g[0].layers[0].statePitch = int64_t(1) << 62;
+      },
+      "groups[0]: statePitch: 4611686018427387904 is not allowed; it must be "
+      "512 to 1073741824 (2^32 bytes)");
+  refuses([](Groups &g, CursorTable &) { g[0].spec.abi = LaunchAbi::Triton; },
+          "groups[0]: abi: triton is not allowed; it must be native, whose "
+          "launches take what a pool gives");
   refuses(
       [](Groups &g, CursorTable &) {
         g.push_back(g[0]);
@@ -205,6 +224,8 @@ TEST_CASE("pools and plans that cannot be", "[state][error]") {
   REQUIRE(pool);
   CHECK(StepPlan::create(**pool, 0).status().message ==
         "maxRows: 0 is not allowed; it must be 1 or more");
+  CHECK(StepPlan::bytesFor(**pool, -5).status().message ==
+        "maxRows: -5 is not allowed; it must be 1 or more");
   CHECK(StepPlan::adopt(**pool, 1, 128).status().message ==
         "memory: 0x80 is not allowed; it must be a device address and a "
         "multiple of 256 bytes");
@@ -238,4 +259,48 @@ TEST_CASE("pools and plans that cannot be", "[state][error]") {
   inputs.groups = {};
   CHECK((*plan)->begin(nullptr, 1, inputs).message ==
         "groups: 0 are given; the pool has 1");
+}
+
+TEST_CASE("an operation refuses what it does not use", "[state][error]") {
+  const Pages engine;
+  auto pool = StatePool::adopt(sharedJit(), engine.groups(), engine.table());
+  REQUIRE(pool);
+  auto plan = StepPlan::create(**pool, 2);
+  REQUIRE(plan);
+  struct Operation {
+    const char *name;
+    Status (StepPlan::*run)(void *, const StepInputs &);
+    bool takesDst, takesDrop;
+  };
+  for (const Operation &operation :
+       {Operation{"materialize", &StepPlan::materialize, true, true},
+        {"copy", &StepPlan::copy, true, false},
+        {"prepareExtend", &StepPlan::prepareExtend, false, false},
+        {"requireFlushed", &StepPlan::requireFlushed, false, false}}) {
+    GroupIndices indices;
+    indices.state = engine.cursors;
+    StepInputs inputs;
+    inputs.groups = {&indices, 1};
+    auto run = [&](uint64_t &field) {
+      field = engine.cursors;
+      const Status status = ((**plan).*operation.run)(nullptr, inputs);
+      field = 0;
+      return status.message;
+    };
+    const std::string in =
+        std::string(": not allowed in ") + operation.name + "; ";
+    CHECK(run(inputs.keys) == "");
+    CHECK(run(inputs.fresh) == "");
+    CHECK(run(inputs.flushMask) == "flushMask" + in + "it is of a step");
+    CHECK(run(inputs.seqLen) == "seqLen" + in + "it is of a step");
+    CHECK(run(inputs.noFlushPast) == "noFlushPast" + in + "it is of a step");
+    CHECK(run(indices.track) == "groups[0].track" + in + "it is of a step");
+    CHECK(run(inputs.dropNewest) ==
+          (operation.takesDrop ? ""
+                               : "dropNewest" + in + "it is of materialize"));
+    CHECK(run(indices.dst) ==
+          (operation.takesDst
+               ? ""
+               : "groups[0].dst" + in + "it writes to no other slot"));
+  }
 }

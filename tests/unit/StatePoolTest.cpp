@@ -71,7 +71,8 @@ TEST_CASE("a step and an operation of no rows", "[state]") {
   const ModelRow row{0, 1, 0, 1};
   model.decode({row});
   model.decode({});
-  REQUIRE(model.plan->prepareExtend(nullptr, model.inputs({})).message == "");
+  REQUIRE(model.plan->prepareExtend(nullptr, model.slotInputs({})).message ==
+          "");
   CHECK(model.cursor(0) == 1);
   // All rows of the plan are padding now.
   const auto *slots = reinterpret_cast<const int32_t *>(
@@ -116,7 +117,7 @@ TEST_CASE("a second turn hits the prefix of the first", "[state]") {
     CHECK(model.stateError(request.slot, range(0, 26)) < bound);
     CHECK(model.stateError(request.slot, range(0, committed)) > wrong);
 
-    StepInputs donation = model.inputs({request}, {cached});
+    StepInputs donation = model.slotInputs({request}, {cached});
     donation.dropNewest = model.upload({int32_t(tokensToDrop(committed, fed))});
     REQUIRE(model.plan->materialize(nullptr, donation).message == "");
     CHECK(model.stateError(cached, range(0, committed)) < bound);
@@ -130,7 +131,7 @@ TEST_CASE("a second turn hits the prefix of the first", "[state]") {
     source.slot = cached;
     source.ring = -1;
     source.fresh = true;
-    REQUIRE(model.plan->copy(nullptr, model.inputs({source}, {next.slot}))
+    REQUIRE(model.plan->copy(nullptr, model.slotInputs({source}, {next.slot}))
                 .message == "");
     next.fresh = true;
     feed(model, next, 200, 220);
@@ -150,9 +151,8 @@ TEST_CASE("a copy of the checkpoint alone loses the ring", "[state]") {
 
   // The checked copy says so, and copies nothing.
   model.prefill(cached, range(70, 75));
-  REQUIRE(
-      model.plan->copy(nullptr, model.inputs({request}, {cached})).message ==
-      "");
+  REQUIRE(model.plan->copy(nullptr, model.slotInputs({request}, {cached}))
+              .message == "");
   const ErrorWord error = model.pool->pollErrors();
   CHECK(error.kind == uint32_t(ErrorKind::NotFlushed));
   CHECK(error.value == 3);
@@ -163,7 +163,7 @@ TEST_CASE("a copy of the checkpoint alone loses the ring", "[state]") {
   // not the continuation of the 29 tokens.
   ModelRow naive = request;
   naive.fresh = true;
-  REQUIRE(model.plan->materialize(nullptr, model.inputs({naive}, {cached}))
+  REQUIRE(model.plan->materialize(nullptr, model.slotInputs({naive}, {cached}))
               .message == "");
   ModelRow next{2, cached, 0};
   next.fresh = true;
@@ -231,13 +231,19 @@ TEST_CASE("a token too many, flushed, cannot be left out", "[state]") {
   const ModelRow request{0, 1, 0};
   feed(model, request, 0, 16);
   CHECK(model.cursor(0) == 0);
-  StepInputs donation = model.inputs({request}, {4});
+  StepInputs donation = model.slotInputs({request}, {4});
   donation.dropNewest = model.upload({int32_t(tokensToDrop(15, 16))});
   REQUIRE(model.plan->materialize(nullptr, donation).message == "");
   CHECK(kindOf(model) == ErrorKind::FlushedTooFar);
   CHECK(describe(model.pool->pollErrors()) ==
         "row 0: it has flushed 1 tokens too far to leave them out (1 rows in "
         "error)");
+  model.pool->clearErrors();
+  donation.dropNewest = model.upload({int32_t(tokensToDrop(21, 16))});
+  REQUIRE(model.plan->materialize(nullptr, donation).message == "");
+  CHECK(describe(model.pool->pollErrors()) ==
+        "row 0: dropNewest is negative, as if more tokens were committed than "
+        "fed; less those in the ring it is -5 (1 rows in error)");
 
   // With its length known to the step, the last one is padding.
   StateModel careful;
@@ -251,7 +257,7 @@ TEST_CASE("a token too many, flushed, cannot be left out", "[state]") {
   careful.launch({last}, 0, 1);
   REQUIRE(careful.plan->commit(nullptr, 900).message == "");
   CHECK(careful.cursor(0) == 15);
-  StepInputs late = careful.inputs({request}, {4});
+  StepInputs late = careful.slotInputs({request}, {4});
   REQUIRE(careful.plan->materialize(nullptr, late).message == "");
   CHECK(careful.stateError(4, range(0, 15)) < bound);
   CHECK(kindOf(careful) == ErrorKind::None);
@@ -301,17 +307,16 @@ TEST_CASE("before an extend the ring is folded in place", "[state]") {
   const ModelRow row{1, 2, 1}, flushed{2, 3, 2};
   feed(model, row, 0, 5);
   model.prefill(flushed.slot, range(40, 44));
-  REQUIRE(
-      model.plan->requireFlushed(nullptr, model.inputs({flushed})).message ==
-      "");
+  REQUIRE(model.plan->requireFlushed(nullptr, model.slotInputs({flushed}))
+              .message == "");
   CHECK(kindOf(model) == ErrorKind::None);
-  REQUIRE(model.plan->requireFlushed(nullptr, model.inputs({flushed, row}))
+  REQUIRE(model.plan->requireFlushed(nullptr, model.slotInputs({flushed, row}))
               .message == "");
   CHECK(kindOf(model) == ErrorKind::NotFlushed);
   CHECK(model.pool->pollErrors().row == 1);
   model.pool->clearErrors();
 
-  const StepInputs rows = model.inputs({row, flushed});
+  const StepInputs rows = model.slotInputs({row, flushed});
   REQUIRE(model.plan->prepareExtend(nullptr, rows).message == "");
   CHECK(model.cursor(1) == 0);
   CHECK(model.stateError(row.slot, range(0, 5)) < bound);
@@ -352,12 +357,11 @@ TEST_CASE("a circular ring is given away as it stands", "[state]") {
   for (int end : {3, 5, 9}) { // before and after it wraps
     feed(model, row, row.token, end);
     row.token = end;
-    REQUIRE(
-        model.plan->materialize(nullptr, model.inputs({row}, {6})).message ==
-        "");
+    REQUIRE(model.plan->materialize(nullptr, model.slotInputs({row}, {6}))
+                .message == "");
     CHECK(model.stateError(6, range(0, end)) < 1e-5);
   }
-  REQUIRE(model.plan->prepareExtend(nullptr, model.inputs({row})).message ==
+  REQUIRE(model.plan->prepareExtend(nullptr, model.slotInputs({row})).message ==
           "");
   CHECK(model.stateError(row.slot, range(0, 9)) < 1e-5);
   CHECK(model.cursor(0) == 0);
@@ -388,7 +392,8 @@ TEST_CASE("without a ring every step writes the state", "[state]") {
   feed(model, row, 0, 4);
   CHECK(model.cursor(0) == 0);
   CHECK(model.stateError(row.slot, range(0, 4)) < bound);
-  REQUIRE(model.plan->copy(nullptr, model.inputs({row}, {6})).message == "");
+  REQUIRE(model.plan->copy(nullptr, model.slotInputs({row}, {6})).message ==
+          "");
   feed(model, row, 4, 6);
   CHECK(model.stateError(6, range(0, 4)) < bound);
   CHECK(model.stateError(row.slot, range(0, 6)) < bound);

@@ -64,11 +64,11 @@ typedef struct replayjit_pool_t replayjit_pool_t;
  * ring_depth, is_circular, index_type, null_slot and trap_on_error. */
 typedef struct replayjit_pool_group_t {
   uint32_t struct_size;
-  int32_t num_layers;
-  const replayjit_decode_spec_t *spec; /* Of its decode kernels. */
-  const replayjit_layer_t *layers;     /* [num_layers], on the host; NULL for
-                                        * replayjit_pool_allocate. */
-  int32_t slots;                       /* States of each layer. */
+  int32_t num_layers;                  /* 1 to 4096 */
+  const replayjit_decode_spec_t *spec; /* Of its decode kernels; ABI_NATIVE. */
+  const replayjit_layer_t *layers; /* [num_layers], on the host; not looked at
+                                    * by replayjit_pool_allocate. */
+  int32_t slots;                   /* States of each layer. */
   int32_t ring_slots; /* Rings; if has_ring_indices, else as many as slots. */
   /* Which of the model's key heads this rank holds: num_key_heads of them from
    * key_head_begin, of key_head_total [0, 0: all of them]. */
@@ -163,17 +163,17 @@ typedef enum replayjit_image_t {
 } replayjit_image_t;
 
 /* The bytes of a request, which the caller hands to replayjit_image_destroy.
- * slots[g] for each group g; `key` is that of its cursor, or -1 for a state
- * without one. Waits for `stream`. */
+ * slots[g] for each group g; `key` is that of its cursor, or -1 for a folded
+ * state without one. Waits for `stream`. */
 REPLAYJIT_API replayjit_error_t *
 replayjit_pool_export(replayjit_pool_t *pool, void *stream,
                       const replayjit_group_slot_t *slots, int32_t key,
                       int32_t form, char **image, size_t *bytes);
 REPLAYJIT_API void replayjit_image_destroy(char *image);
-/* Puts a request into slots of this pool and sets the cursor of `key` (-1:
- * none). images[i] of bytes[i] are those of the ranks that have this rank's
- * heads; the number of ranks may have been another. Writes nothing unless all
- * is right. Waits for `stream`. */
+/* Puts a request into slots of this pool and sets the cursor of `key` (-1, for
+ * folded images: none). images[i] of bytes[i] are those of the ranks that have
+ * this rank's heads; the number of ranks may have been another. Writes nothing
+ * unless all is right. Waits for `stream`. */
 REPLAYJIT_API replayjit_error_t *replayjit_pool_import(
     replayjit_pool_t *pool, void *stream, const replayjit_group_slot_t *slots,
     int32_t key, const char *const *images, const size_t *bytes, size_t count);
@@ -237,7 +237,7 @@ typedef struct replayjit_step_inputs_t {
 REPLAYJIT_API void replayjit_step_inputs_init(replayjit_step_inputs_t *inputs,
                                               size_t struct_size);
 
-/* The bytes of a plan's buffers for up to max_rows rows. */
+/* The bytes of a plan's buffers for up to max_rows rows, 1 or more. */
 REPLAYJIT_API replayjit_error_t *
 replayjit_plan_bytes(const replayjit_pool_t *pool, int32_t max_rows,
                      size_t *bytes);
@@ -285,7 +285,10 @@ replayjit_plan_layer_args(const replayjit_plan_t *plan, int32_t group,
                           int32_t layer, int32_t row_begin, int32_t row_count,
                           replayjit_decode_args_t *args);
 
-/* Between steps; a step that has begun is void afterwards. */
+/* Between steps; a step that has begun is void afterwards. What one does not
+ * use is InvalidArgument if it is given: flush_mask, seq_len, no_flush_past and
+ * track are of a step alone, drop_newest of materialize, and dst of
+ * materialize, copy and a step. */
 
 /* dst = checkpoint plus ring of state, in all layers; cursors stay. */
 REPLAYJIT_API replayjit_error_t *

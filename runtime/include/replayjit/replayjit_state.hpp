@@ -10,6 +10,8 @@
 #include "replayjit/replayjit.hpp"
 #include "replayjit/replayjit_state.h"
 
+#include <string_view>
+
 namespace replayjit {
 
 /// `spec` and `layers` are the caller's, until the pool is made.
@@ -24,6 +26,16 @@ struct PoolOptions : replayjit_pool_options_t {
 };
 struct StepInputs : replayjit_step_inputs_t {
   StepInputs() { replayjit_step_inputs_init(this, sizeof(*this)); }
+};
+
+struct TransferRegion : replayjit_region_t {
+  TransferRegion() : replayjit_region_t{} { struct_size = sizeof(*this); }
+};
+/// Where a request is in one group.
+using GroupSlot = replayjit_group_slot_t;
+enum class ImageForm : int32_t {
+  Folded = REPLAYJIT_IMAGE_FOLDED,
+  WithRing = REPLAYJIT_IMAGE_WITH_RING,
 };
 
 /// Whether a snapshot is due after the step; see replayjit_should_flush.
@@ -74,6 +86,49 @@ public:
   }
   Status resetAll(void *stream) {
     return Status::take(replayjit_pool_reset(handle.get(), stream));
+  }
+  /// Where the cursors are.
+  Cursors cursors() const {
+    Cursors cursors;
+    replayjit_error_destroy(replayjit_pool_cursors(handle.get(), &cursors));
+    return cursors;
+  }
+
+  /// The bytes of a request; see replayjit_pool_export. slots[g] for each
+  /// group.
+  Result<std::string> exportSlot(void *stream,
+                                 const std::vector<GroupSlot> &slots, int key,
+                                 ImageForm form) {
+    char *image = nullptr;
+    size_t bytes = 0;
+    Status status =
+        Status::take(replayjit_pool_export(handle.get(), stream, slots.data(),
+                                           key, int32_t(form), &image, &bytes));
+    if (!status)
+      return status;
+    std::string copy(image, bytes);
+    replayjit_image_destroy(image);
+    return copy;
+  }
+  /// Puts a request into slots of this pool; see replayjit_pool_import.
+  Status importSlot(void *stream, const std::vector<GroupSlot> &slots, int key,
+                    const std::vector<std::string_view> &images) {
+    std::vector<const char *> starts;
+    std::vector<size_t> bytes;
+    for (std::string_view image : images) {
+      starts.push_back(image.data());
+      bytes.push_back(image.size());
+    }
+    return Status::take(replayjit_pool_import(handle.get(), stream,
+                                              slots.data(), key, starts.data(),
+                                              bytes.data(), images.size()));
+  }
+  /// All tensors of all layers, for RDMA.
+  std::vector<TransferRegion> regions() const {
+    std::vector<TransferRegion> all(replayjit_pool_region_count(handle.get()));
+    for (size_t i = 0; i < all.size(); ++i)
+      replayjit_error_destroy(replayjit_pool_region(handle.get(), i, &all[i]));
+    return all;
   }
   replayjit_pool_t *get() const { return handle.get(); }
 
