@@ -6,7 +6,6 @@
 #include "runtime/KernelTable.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <pthread.h>
 
 #include <algorithm>
@@ -59,7 +58,6 @@ private:
   };
   Result<KernelHandle> make(const KernelTableKey &key);
   Result<CompileOnce::Answer> findOrCompile(const KernelTableKey &key);
-  Status noCompiler(const CacheKey &key) const;
 
   std::mutex mutex; ///< Of the flights, and of adding to `kernels`.
   std::condition_variable landed;
@@ -166,9 +164,9 @@ Jit::State::findOrCompile(const KernelTableKey &key) {
     return CompileOnce::Answer{std::move(*kernel), true};
   }
   const CacheKey cacheKey = CacheKey::of(key.spec, key.tuning, target);
+  if (!compile)
+    return once.findOrCompile(cacheKey, nullptr);
   return once.findOrCompile(cacheKey, [&]() -> Result<CompiledKernel> {
-    if (!compile)
-      return noCompiler(cacheKey);
     Result<CompiledKernel> kernel = compile(request);
     if (kernel && kernel->cubin.empty() && !kernel->ptx.empty()) {
       std::lock_guard lock(loading);
@@ -177,15 +175,6 @@ Jit::State::findOrCompile(const KernelTableKey &key) {
     }
     return kernel;
   });
-}
-
-Status Jit::State::noCompiler(const CacheKey &key) const {
-  return Status::error(
-      StatusCode::NotFound,
-      fmt::format("{} for {} is not cached, and this program has no compiler: "
-                  "{}",
-                  kernelName(key.spec, key.tuning), key.target.chip,
-                  fmt::join(once.diskCache().explain(key), "\n  ")));
 }
 
 Jit::Jit(std::unique_ptr<State> state) : state(std::move(state)) {}
@@ -200,7 +189,9 @@ Result<std::unique_ptr<Jit>> Jit::create(Device &device, JitOptions options) {
 Result<std::unique_ptr<Jit>> Jit::create(std::shared_ptr<Device> device,
                                          JitOptions options) {
   if (options.once.mustHit && options.once.alwaysCompile)
-    return Status::invalid("mustHit: not allowed together with alwaysCompile");
+    return Status::invalid(
+        "mustHit: 1 is not allowed together with alwaysCompile = 1; options or "
+        "variables (REPLAYJIT_MUST_HIT, REPLAYJIT_ALWAYS_COMPILE) set both");
   if (options.workers < 0)
     return Status::invalid(fmt::format(
         "workers: {} is not allowed; it must be 0 or more", options.workers));
@@ -240,6 +231,7 @@ struct Batch {
   Jit &jit;
   const std::vector<KernelRequest> &requests;
   const Jit::Progress &progress;
+  void *const stream;
   std::vector<Result<KernelHandle>> outcomes;
   std::atomic<size_t> next = 0;
   std::mutex reporting{};
@@ -247,7 +239,7 @@ struct Batch {
 
   void work() {
     for (size_t i; (i = next++) < requests.size();) {
-      outcomes[i] = jit.prepare(requests[i].spec, requests[i].rows);
+      outcomes[i] = jit.prepare(requests[i].spec, requests[i].rows, stream);
       std::lock_guard lock(reporting);
       ++done;
       if (progress)
@@ -260,8 +252,8 @@ struct Batch {
 
 std::vector<Result<KernelHandle>>
 Jit::prepareAll(const std::vector<KernelRequest> &requests,
-                const Progress &progress) {
-  Batch batch{*this, requests, progress,
+                const Progress &progress, void *stream) {
+  Batch batch{*this, requests, progress, stream,
               std::vector<Result<KernelHandle>>(
                   requests.size(), Result<KernelHandle>(Status()))};
   size_t workers = state->workers;

@@ -72,8 +72,9 @@ public:
   /// error if it fails, and the next call tries again.
   ///
   /// `stream` is where the caller is about to launch. While it is under capture
-  /// (see Device::checkNoCapture) only what is in memory is had: all else is
-  /// InvalidArgument, before anything is done that would spoil the capture.
+  /// (see Device::checkNoCapture, also for a stream that is not named) only
+  /// what is in memory is had: all else is InvalidArgument, before anything is
+  /// done that would spoil the capture.
   Result<KernelHandle> prepare(const DecodeSpec &spec, int rows,
                                void *stream = nullptr);
   /// The same with a tuning of the caller's.
@@ -87,11 +88,12 @@ public:
   using Progress = std::function<void(size_t done, size_t total,
                                       const Result<KernelHandle> &)>;
 
-  /// Prepares all in parallel, for an engine's start. Returns the outcome of
-  /// each, in the order of the requests. `progress` may be null.
+  /// Prepares all in parallel, for an engine's start; `stream` as in prepare.
+  /// Returns the outcome of each, in the order of the requests. `progress` may
+  /// be null.
   std::vector<Result<KernelHandle>>
   prepareAll(const std::vector<KernelRequest> &requests,
-             const Progress &progress = nullptr);
+             const Progress &progress = nullptr, void *stream = nullptr);
 
   Device &device() const;
 

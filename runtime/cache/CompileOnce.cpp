@@ -10,25 +10,33 @@
 
 namespace replayjit {
 
-static Status readSwitch(const char *name, bool &value) {
+static Result<bool> readSwitch(const char *name) {
   const char *text = getenv(name);
   const std::string_view found = text ? text : "";
-  value = found == "1";
   if (found.empty() || found == "0" || found == "1")
-    return Status::ok();
+    return found == "1";
   return Status::invalid(
       fmt::format("{}: '{}' is not allowed; it must be 0 or 1", name, found));
 }
 
+Result<bool> CompileOnceOptions::mustHitFromEnvironment() {
+  return readSwitch("REPLAYJIT_MUST_HIT");
+}
+
+Result<bool> CompileOnceOptions::alwaysCompileFromEnvironment() {
+  return readSwitch("REPLAYJIT_ALWAYS_COMPILE");
+}
+
 Result<CompileOnceOptions> CompileOnceOptions::fromEnvironment() {
+  const Result<bool> mustHit = mustHitFromEnvironment();
+  if (!mustHit)
+    return mustHit.status();
+  const Result<bool> alwaysCompile = alwaysCompileFromEnvironment();
+  if (!alwaysCompile)
+    return alwaysCompile.status();
   CompileOnceOptions options;
-  if (Status status = readSwitch("REPLAYJIT_MUST_HIT", options.mustHit);
-      !status)
-    return status;
-  if (Status status =
-          readSwitch("REPLAYJIT_ALWAYS_COMPILE", options.alwaysCompile);
-      !status)
-    return status;
+  options.mustHit = *mustHit;
+  options.alwaysCompile = *alwaysCompile;
   if (options.mustHit && options.alwaysCompile)
     return Status::invalid("REPLAYJIT_MUST_HIT and REPLAYJIT_ALWAYS_COMPILE "
                            "exclude each other; unset one");
@@ -83,20 +91,25 @@ Result<CompileOnce::Answer> CompileOnce::findOrCompile(
 Result<CompileOnce::Answer>
 CompileOnce::lookUp(const CacheKey &key,
                     const std::function<Result<CompiledKernel>()> &compile) {
+  constexpr std::string_view noCompiler = "this program has no compiler";
   if (options.alwaysCompile)
-    return compileAndPublish(key, compile);
-  auto find = [&]() -> std::optional<Answer> {
-    std::optional<CompiledKernel> kernel = cache.find(key);
+    return compile ? compileAndPublish(key, compile)
+                   : Result<Answer>(missing(key, noCompiler));
+  using Faults = DiskCache::Faults;
+  auto find = [&](Faults faults) -> std::optional<Answer> {
+    std::optional<CompiledKernel> kernel = cache.find(key, faults);
     if (!kernel)
       return std::nullopt;
     count(&CacheCounters::hits);
     return Answer{std::move(*kernel), false};
   };
-  if (std::optional<Answer> hit = find())
+  if (std::optional<Answer> hit = find(Faults::Told))
     return std::move(*hit);
   count(&CacheCounters::misses);
   if (options.mustHit)
-    return missing(key);
+    return missing(key, "REPLAYJIT_MUST_HIT forbids to compile it");
+  if (!compile)
+    return missing(key, noCompiler);
   if (!cache.keeps())
     return compileAndPublish(key, compile);
 
@@ -108,7 +121,8 @@ CompileOnce::lookUp(const CacheKey &key,
   if (lock ? lock->waited() : lock.status().code == StatusCode::NotFound)
     count(&CacheCounters::waits);
   // Another may have published since the first look, whether we waited or not.
-  if (std::optional<Answer> hit = find())
+  // What is damaged the first look has told.
+  if (std::optional<Answer> hit = find(Faults::NotTold))
     return std::move(*hit);
   return compileAndPublish(key, compile);
 }
@@ -134,13 +148,13 @@ Result<CompileOnce::Answer> CompileOnce::compileAndPublish(
   return Answer{std::move(*kernel), true};
 }
 
-Status CompileOnce::missing(const CacheKey &key) const {
-  return Status::error(
-      StatusCode::NotFound,
-      fmt::format("{} for {} is not cached, and REPLAYJIT_MUST_HIT forbids to "
-                  "compile it: {}",
-                  kernelName(key.spec, key.tuning), key.target.chip,
-                  fmt::join(cache.explain(key), "\n  ")));
+Status CompileOnce::missing(const CacheKey &key,
+                            std::string_view reason) const {
+  return Status::error(StatusCode::NotFound,
+                       fmt::format("{} for {} is not cached, and {}: {}",
+                                   kernelName(key.spec, key.tuning),
+                                   key.target.chip, reason,
+                                   fmt::join(cache.explain(key), "\n  ")));
 }
 
 } // namespace replayjit

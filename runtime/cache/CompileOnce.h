@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 
 namespace replayjit {
 
@@ -24,13 +25,16 @@ struct CompileOnceOptions {
   /// REPLAYJIT_MUST_HIT and REPLAYJIT_ALWAYS_COMPILE: 1, or 0 as if unset.
   /// InvalidArgument for other values, or both.
   static Result<CompileOnceOptions> fromEnvironment();
+  /// Each by itself, for who has the other from elsewhere.
+  static Result<bool> mustHitFromEnvironment();
+  static Result<bool> alwaysCompileFromEnvironment();
 };
 
 /// What a CompileOnce has done so far.
 struct CacheCounters {
   uint64_t hits = 0;     ///< Answered by an entry, or by another thread's call.
   uint64_t misses = 0;   ///< Of the first look; some become hits by waiting.
-  uint64_t compiles = 0; ///< Compilations started.
+  uint64_t compiles = 0; ///< Compilations that a miss of this object started.
   uint64_t waits = 0;    ///< Calls that waited for another thread or process.
 };
 
@@ -49,8 +53,9 @@ public:
   };
   /// `compile` must not throw, and must not ask for the same key. Its error is
   /// returned as it is, also to those who waited for it. A failure to publish
-  /// is reported by the cache's `diagnose` and is no error. With mustHit a miss
-  /// is NotFound, with the nearest entry and what differs.
+  /// is reported by the cache's `diagnose` and is no error. With mustHit, or
+  /// with a null `compile`, a miss is NotFound, with the nearest entry and what
+  /// differs; nobody is waited for.
   Result<Answer>
   findOrCompile(const CacheKey &key,
                 const std::function<Result<CompiledKernel>()> &compile);
@@ -69,7 +74,7 @@ private:
   Result<Answer>
   compileAndPublish(const CacheKey &key,
                     const std::function<Result<CompiledKernel>()> &compile);
-  Status missing(const CacheKey &key) const;
+  Status missing(const CacheKey &key, std::string_view reason) const;
   void count(uint64_t CacheCounters::*counter);
 
   const DiskCache cache;

@@ -31,30 +31,45 @@ static std::string_view variable(const char *name) {
   return value ? value : "";
 }
 
-Result<DiskCacheOptions> DiskCacheOptions::fromEnvironment() {
-  DiskCacheOptions options;
+std::vector<std::string> DiskCacheOptions::rootsFromEnvironment() {
+  std::vector<std::string> roots;
   if (std::string_view list = variable("REPLAYJIT_CACHE_DIR"); !list.empty()) {
     while (!list.empty()) {
       const size_t end = std::min(list.find(':'), list.size());
       if (end > 0)
-        options.roots.emplace_back(list.substr(0, end));
+        roots.emplace_back(list.substr(0, end));
       list.remove_prefix(std::min(end + 1, list.size()));
     }
   } else if (std::string_view xdg = variable("XDG_CACHE_HOME"); !xdg.empty()) {
-    options.roots.push_back(fmt::format("{}/replayjit", xdg));
+    roots.push_back(fmt::format("{}/replayjit", xdg));
   } else if (std::string_view home = variable("HOME"); !home.empty()) {
-    options.roots.push_back(fmt::format("{}/.cache/replayjit", home));
+    roots.push_back(fmt::format("{}/.cache/replayjit", home));
   }
-  if (std::string_view text = variable("REPLAYJIT_CACHE_MAX_BYTES");
-      !text.empty()) {
-    const char *end = text.data() + text.size();
-    auto [stop, code] = std::from_chars(text.data(), end, options.maxBytes);
-    if (code != std::errc() || stop != end)
-      return Status::invalid(fmt::format(
-          "REPLAYJIT_CACHE_MAX_BYTES: '{}' is not allowed; it must be a number "
-          "of bytes, or 0 for no bound",
-          text));
-  }
+  return roots;
+}
+
+Result<uint64_t> DiskCacheOptions::maxBytesFromEnvironment() {
+  uint64_t bytes = DiskCacheOptions().maxBytes;
+  const std::string_view text = variable("REPLAYJIT_CACHE_MAX_BYTES");
+  if (text.empty())
+    return bytes;
+  const char *end = text.data() + text.size();
+  auto [stop, code] = std::from_chars(text.data(), end, bytes);
+  if (code != std::errc() || stop != end)
+    return Status::invalid(fmt::format(
+        "REPLAYJIT_CACHE_MAX_BYTES: '{}' is not allowed; it must be a number "
+        "of bytes, or 0 for no bound",
+        text));
+  return bytes;
+}
+
+Result<DiskCacheOptions> DiskCacheOptions::fromEnvironment() {
+  const Result<uint64_t> maxBytes = maxBytesFromEnvironment();
+  if (!maxBytes)
+    return maxBytes.status();
+  DiskCacheOptions options;
+  options.roots = rootsFromEnvironment();
+  options.maxBytes = *maxBytes;
   return options;
 }
 
@@ -115,14 +130,23 @@ Result<DiskCache> DiskCache::open(DiskCacheOptions options) {
 // Finding
 //===----------------------------------------------------------------------===//
 
-std::optional<CompiledKernel> DiskCache::find(const CacheKey &key) const {
+std::optional<CompiledKernel> DiskCache::find(const CacheKey &key,
+                                              Faults faults) const {
+  bool isFirstDamaged = false;
   for (const std::string &root : options_.roots) {
     const bool isFirst = &root == &options_.roots.front();
     Result<CompiledKernel> kernel = loadEntry(entryPath(root, key.digest), key,
                                               /*marksUse=*/isFirst && keeps());
-    if (kernel)
+    if (kernel) {
+      if (isFirstDamaged && keeps())
+        if (auto repaired = publish(key, *kernel); !repaired)
+          report(repaired.status().message + "; the damaged entry stays");
       return std::move(*kernel);
-    if (kernel.status().code != StatusCode::NotFound)
+    }
+    if (kernel.status().code == StatusCode::NotFound)
+      continue;
+    isFirstDamaged |= isFirst;
+    if (faults == Faults::Told)
       report(fmt::format("cache: entry {} of '{}' is not used: {}", key.digest,
                          root, kernel.status().message));
   }

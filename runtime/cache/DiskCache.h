@@ -7,7 +7,8 @@
 //
 // An entry counts only if it and its files belong to this user or to root, and
 // no one else can write them. Anything that is wrong with an entry makes it a
-// miss, which is reported and repaired by the next publish.
+// miss, which is reported and, in the first root, repaired by the next publish,
+// or by `find` from a later root.
 //
 //===----------------------------------------------------------------------===//
 #ifndef REPLAYJIT_RUNTIME_CACHE_DISKCACHE_H
@@ -41,6 +42,9 @@ struct DiskCacheOptions {
   /// REPLAYJIT_CACHE_MAX_BYTES. The only place where the cache reads the
   /// environment. InvalidArgument for a bound that is no number.
   static Result<DiskCacheOptions> fromEnvironment();
+  /// Each by itself, for who has the other from elsewhere.
+  static std::vector<std::string> rootsFromEnvironment();
+  static Result<uint64_t> maxBytesFromEnvironment();
 };
 
 /// One entry, as `list` and `verify` show it.
@@ -62,9 +66,13 @@ public:
   /// then publishing fails; so the error here is only a root that is no folder.
   static Result<DiskCache> open(DiskCacheOptions options);
 
+  enum class Faults { Told, NotTold };
   /// The kernel of the first entry with this key, or nothing. Its log, stage
-  /// times and host program are empty.
-  std::optional<CompiledKernel> find(const CacheKey &key) const;
+  /// times and host program are empty. If it comes from a later root and what
+  /// the first one has is damaged, it is put there instead. What is wrong with
+  /// entries `diagnose` hears unless `faults` is NotTold.
+  std::optional<CompiledKernel> find(const CacheKey &key,
+                                     Faults faults = Faults::Told) const;
 
   enum class Replace { Damaged, Always };
   enum class Published { Stored, WasThere };

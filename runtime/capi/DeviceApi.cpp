@@ -89,6 +89,8 @@ replayjit_error_t *replayjit_device_copy_to(replayjit_device_t *device,
                                             size_t bytes) {
   if (Status status = need(device, "device"); !status)
     return toError(status);
+  if (Status status = need(src, "src"); bytes && !status)
+    return toError(status);
   return toError(device->device->copyToDevice(dst, src, bytes));
 }
 
@@ -96,6 +98,8 @@ replayjit_error_t *replayjit_device_copy_from(replayjit_device_t *device,
                                               void *dst, uint64_t src,
                                               size_t bytes) {
   if (Status status = need(device, "device"); !status)
+    return toError(status);
+  if (Status status = need(dst, "dst"); bytes && !status)
     return toError(status);
   return toError(device->device->copyFromDevice(dst, src, bytes));
 }

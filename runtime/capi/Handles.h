@@ -24,7 +24,8 @@ template <typename Handle> struct Counted {
   mutable std::atomic<uint32_t> references = 1;
 };
 template <typename Handle> void retain(const Handle *handle) {
-  handle->references.fetch_add(1, std::memory_order_relaxed);
+  if (handle)
+    handle->references.fetch_add(1, std::memory_order_relaxed);
 }
 template <typename Handle> void release(const Handle *handle) {
   if (handle && handle->references.fetch_sub(1, std::memory_order_acq_rel) == 1)

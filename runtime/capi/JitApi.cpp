@@ -63,6 +63,33 @@ static Status checkOptions(const replayjit_jit_options_t &options) {
   return Status::ok();
 }
 
+/// Only of what no option is given: a variable that does not count need not be
+/// right.
+static Status readEnvironment(const replayjit_jit_options_t &given,
+                              JitOptions &options) {
+  if (!given.cache_roots)
+    options.cache.roots = DiskCacheOptions::rootsFromEnvironment();
+  auto read = [](bool isGiven, auto fromEnvironment, auto &value) {
+    if (isGiven)
+      return Status::ok();
+    const auto found = fromEnvironment();
+    if (found)
+      value = *found;
+    return found.status();
+  };
+  for (const Status &status :
+       {read(given.cache_max_bytes >= 0,
+             DiskCacheOptions::maxBytesFromEnvironment, options.cache.maxBytes),
+        read(given.must_hit >= 0, CompileOnceOptions::mustHitFromEnvironment,
+             options.once.mustHit),
+        read(given.always_compile >= 0,
+             CompileOnceOptions::alwaysCompileFromEnvironment,
+             options.once.alwaysCompile)})
+    if (!status)
+      return status;
+  return Status::ok();
+}
+
 static Result<JitOptions> toOptions(const replayjit_jit_options_t *given) {
   replayjit_jit_options_t c = defaultOptions();
   if (given) {
@@ -75,11 +102,9 @@ static Result<JitOptions> toOptions(const replayjit_jit_options_t *given) {
     return status;
 
   Result<JitOptions> options = JitOptions();
-  if (c.use_environment) {
-    options = JitOptions::fromEnvironment();
-    if (!options)
-      return options;
-  }
+  if (c.use_environment)
+    if (Status status = readEnvironment(c, *options); !status)
+      return status;
   if (c.cache_roots)
     options->cache.roots = splitRoots(c.cache_roots);
   if (c.cache_max_bytes >= 0)
@@ -173,12 +198,18 @@ replayjit_error_t *replayjit_jit_prepare_on(replayjit_jit_t *jit, void *stream,
 replayjit_error_t *replayjit_jit_prepare_tuned(
     replayjit_jit_t *jit, const replayjit_decode_spec_t *spec,
     const replayjit_decode_tuning_t *tuning, replayjit_kernel_t **kernel) {
+  return replayjit_jit_prepare_tuned_on(jit, nullptr, spec, tuning, kernel);
+}
+
+replayjit_error_t *replayjit_jit_prepare_tuned_on(
+    replayjit_jit_t *jit, void *stream, const replayjit_decode_spec_t *spec,
+    const replayjit_decode_tuning_t *tuning, replayjit_kernel_t **kernel) {
   return prepareWith(jit, spec, kernel,
                      [&](const DecodeSpec &asked) -> Result<KernelHandle> {
                        Result<DecodeTuning> choice = toTuning(tuning);
                        if (!choice)
                          return choice.status();
-                       return jit->jit->prepare(asked, *choice);
+                       return jit->jit->prepare(asked, *choice, stream);
                      });
 }
 
@@ -187,6 +218,15 @@ replayjit_error_t *replayjit_jit_prepare_all(
     const int32_t *rows, size_t count, replayjit_progress_fn progress,
     void *progress_data, replayjit_kernel_t **kernels,
     replayjit_error_t **errors) {
+  return replayjit_jit_prepare_all_on(jit, nullptr, specs, rows, count,
+                                      progress, progress_data, kernels, errors);
+}
+
+replayjit_error_t *replayjit_jit_prepare_all_on(
+    replayjit_jit_t *jit, void *stream,
+    const replayjit_decode_spec_t *const *specs, const int32_t *rows,
+    size_t count, replayjit_progress_fn progress, void *progress_data,
+    replayjit_kernel_t **kernels, replayjit_error_t **errors) {
   // Whatever is refused below, the caller may release and destroy all of them.
   if (kernels)
     std::fill_n(kernels, count, nullptr);
@@ -219,7 +259,7 @@ replayjit_error_t *replayjit_jit_prepare_all(
                outcome ? nullptr : &error);
     };
   std::vector<Result<KernelHandle>> outcomes =
-      jit->jit->prepareAll(requests, hear);
+      jit->jit->prepareAll(requests, hear, stream);
   replayjit_error_t *first = nullptr;
   for (size_t i = 0; i < count; ++i) {
     Result<KernelHandle> &outcome = outcomes[i];
@@ -293,19 +333,29 @@ template <typename Args, typename Struct>
 static replayjit_error_t *launchWith(const replayjit_kernel_t *kernel,
                                      void *stream, const Struct *given,
                                      uint32_t flags) {
-  constexpr uint32_t known =
-      REPLAYJIT_LAUNCH_UNCHECKED | REPLAYJIT_LAUNCH_PROGRAMMATIC;
+  constexpr uint32_t known = REPLAYJIT_LAUNCH_UNCHECKED |
+                             REPLAYJIT_LAUNCH_PROGRAMMATIC |
+                             REPLAYJIT_LAUNCH_CHECK_MEMORY;
+  constexpr uint32_t both =
+      REPLAYJIT_LAUNCH_UNCHECKED | REPLAYJIT_LAUNCH_CHECK_MEMORY;
   if (Status status = need(kernel, "kernel"); !status)
     return toError(status);
   if (flags & ~known)
     return toError(Status::invalid(
         fmt::format("flags: {:#x} is not allowed; this library knows {:#x}",
                     flags, known)));
+  if ((flags & both) == both)
+    return toError(Status::invalid(
+        fmt::format("flags: {:#x} is not allowed; UNCHECKED and CHECK_MEMORY "
+                    "exclude each other",
+                    flags)));
   Args args;
   if (Status status = readArgs(given, args); !status)
     return toError(status);
-  const ArgsCheck check =
-      flags & REPLAYJIT_LAUNCH_UNCHECKED ? ArgsCheck::None : ArgsCheck::Full;
+  const ArgsCheck check = flags & REPLAYJIT_LAUNCH_UNCHECKED ? ArgsCheck::None
+                          : flags & REPLAYJIT_LAUNCH_CHECK_MEMORY
+                              ? ArgsCheck::Memory
+                              : ArgsCheck::Full;
   const LaunchOrder order = flags & REPLAYJIT_LAUNCH_PROGRAMMATIC
                                 ? LaunchOrder::Programmatic
                                 : LaunchOrder::Serial;

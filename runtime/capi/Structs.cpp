@@ -90,7 +90,7 @@ static_assert(REPLAYJIT_READOUT_REBUILD == int(Readout::Rebuild));
 static_assert(REPLAYJIT_ABI_TRITON == int(LaunchAbi::Triton));
 static_assert(REPLAYJIT_FLUSH_TF32X3 == int(FlushPrecision::Tf32x3));
 
-Status checkSize(uint32_t size, size_t known, const char *what) {
+Status checkSize(uint32_t size, size_t known, size_t unit, const char *what) {
   // The size and one field: less is a struct that nobody initialized.
   if (size < 2 * sizeof(uint32_t))
     return Status::invalid(fmt::format(
@@ -101,6 +101,11 @@ Status checkSize(uint32_t size, size_t known, const char *what) {
         "{}: a struct_size of {} is not allowed; this library knows {} bytes "
         "of it, so the caller needs a newer one",
         what, size, known));
+  if (size % unit != 0)
+    return Status::invalid(fmt::format(
+        "{}: a struct_size of {} is not allowed; it ends within a field, and "
+        "must be a multiple of {}",
+        what, size, unit));
   return Status::ok();
 }
 

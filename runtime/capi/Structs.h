@@ -16,8 +16,10 @@
 namespace replayjit::capi {
 
 /// What is wrong with the struct_size of a struct of which `known` bytes are
-/// known; `what` names the struct.
-Status checkSize(uint32_t size, size_t known, const char *what);
+/// known; `what` names the struct. No field is larger than `unit`, the struct's
+/// alignment, nor lies across a multiple of it: a size that is one cuts no
+/// field.
+Status checkSize(uint32_t size, size_t known, size_t unit, const char *what);
 
 /// The caller's struct, with `defaults` in the fields that it is too short for.
 template <typename Struct>
@@ -25,7 +27,8 @@ Result<Struct> readStruct(const Struct *given, const Struct &defaults,
                           const char *what) {
   if (!given)
     return Status::invalid(std::string(what) + ": NULL is not allowed");
-  if (Status status = checkSize(given->struct_size, sizeof(Struct), what);
+  if (Status status =
+          checkSize(given->struct_size, sizeof(Struct), alignof(Struct), what);
       !status)
     return status;
   Struct whole = defaults;
@@ -34,9 +37,11 @@ Result<Struct> readStruct(const Struct *given, const Struct &defaults,
 }
 
 /// Writes `whole` to a caller's struct of `size` bytes, and that size. What a
-/// newer caller has beyond it becomes 0.
+/// newer caller has beyond it becomes 0. To null nothing is written.
 template <typename Struct>
 void writeStruct(Struct *to, size_t size, const Struct &whole) {
+  if (!to)
+    return;
   std::memset(to, 0, size);
   std::memcpy(to, &whole, std::min(size, sizeof whole));
   const uint32_t written = uint32_t(size);
@@ -49,7 +54,9 @@ template <typename Struct>
 Status fillIn(Struct *to, const Struct &whole, const char *what) {
   if (!to)
     return Status::invalid(std::string(what) + ": NULL is not allowed");
-  if (Status status = checkSize(to->struct_size, sizeof whole, what); !status)
+  if (Status status =
+          checkSize(to->struct_size, sizeof whole, alignof(Struct), what);
+      !status)
     return status;
   writeStruct(to, to->struct_size, whole);
   return Status::ok();
@@ -73,8 +80,11 @@ Status readArgs(const Struct *given, Args &args) {
   if (!given)
     return Status::invalid("args: NULL is not allowed");
   const size_t size = given->struct_size;
-  if (size < argsOffset<Struct> || size > sizeof(Struct))
-    return checkSize(given->struct_size, sizeof(Struct), "args");
+  if (size != sizeof(Struct))
+    if (Status status =
+            checkSize(size, sizeof(Struct), alignof(Struct), "args");
+        !status)
+      return status;
   std::memcpy(&args, reinterpret_cast<const char *>(given) + argsOffset<Struct>,
               size - argsOffset<Struct>);
   return Status::ok();

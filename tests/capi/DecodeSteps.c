@@ -13,6 +13,18 @@ void ok(replayjit_error_t *error, const char *file, int line) {
   exit(1);
 }
 
+void fails(replayjit_error_t *error, int32_t code, const char *text,
+           const char *file, int line) {
+  if (!error || replayjit_error_code(error) != code ||
+      !strstr(replayjit_error_message(error), text)) {
+    fprintf(stderr, "%s:%d: code %d and '%s' expected, got %d and '%s'\n", file,
+            line, code, text, replayjit_error_code(error),
+            replayjit_error_message(error));
+    exit(1);
+  }
+  replayjit_error_destroy(error);
+}
+
 /* Between -1 and 1. */
 static double draw(problem_t *problem) {
   problem->random = problem->random * 1664525u + 1013904223u;

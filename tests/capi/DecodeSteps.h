@@ -19,6 +19,12 @@
 /* The same for a call that must succeed. */
 #define OK(call) ok((call), __FILE__, __LINE__)
 void ok(replayjit_error_t *error, const char *file, int line);
+/* The same for one that must fail with this code and a sentence that has this
+ * text. */
+#define FAILS(call, code, text)                                                \
+  fails((call), (code), (text), __FILE__, __LINE__)
+void fails(replayjit_error_t *error, int32_t code, const char *text,
+           const char *file, int line);
 
 /* K != V, two value heads a key head, all fp32. */
 enum { H = 1, HV = 2, K = 32, V = 16, L = 4, ROWS = 2, SLOTS = 3 };

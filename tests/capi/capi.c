@@ -7,20 +7,6 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* An error of this code whose message has this text; destroys it. */
-#define FAILS(call, code, text) fails((call), (code), (text), __LINE__)
-static void fails(replayjit_error_t *error, int32_t code, const char *text,
-                  int line) {
-  if (!error || replayjit_error_code(error) != code ||
-      !strstr(replayjit_error_message(error), text)) {
-    fprintf(stderr, "capi.c:%d: code %d and '%s' expected, got %d and '%s'\n",
-            line, code, text, replayjit_error_code(error),
-            replayjit_error_message(error));
-    exit(1);
-  }
-  replayjit_error_destroy(error);
-}
-
 static void check_versions(void) {
   CHECK(replayjit_api_version() == REPLAYJIT_API_VERSION);
   char release[16]; /* The release's major and minor, before its patch. */
@@ -129,7 +115,7 @@ static void check_specs(void) {
 }
 
 /* Callers of an older and a newer library, and those who forgot. */
-static void check_sizes(void) {
+static void check_sizes(replayjit_device_t *device) {
   struct {
     replayjit_decode_spec_t spec;
     char newer[16];
@@ -153,8 +139,46 @@ static void check_sizes(void) {
   spec.struct_size = 0;
   FAILS(replayjit_target_supports("sm_90a", &spec, NULL),
         REPLAYJIT_INVALID_ARGUMENT, "_init");
+  /* Half a field is not read. */
+  spec.struct_size = old + 2;
+  FAILS(replayjit_target_supports("sm_90a", &spec, NULL),
+        REPLAYJIT_INVALID_ARGUMENT,
+        "ends within a field, and must be a multiple of 4");
+  replayjit_jit_options_t options;
+  replayjit_jit_options_init(&options, sizeof(options));
+  options.struct_size = offsetof(replayjit_jit_options_t, cache_roots) + 4;
+  replayjit_jit_t *jit = NULL;
+  FAILS(replayjit_jit_create(device, &options, &jit),
+        REPLAYJIT_INVALID_ARGUMENT,
+        "options: a struct_size of 12 is not allowed; it ends within a field, "
+        "and must be a multiple of 8");
+  replayjit_device_info_t info = {.struct_size = 12};
+  FAILS(replayjit_device_info(device, &info), REPLAYJIT_INVALID_ARGUMENT,
+        "info: a struct_size of 12");
   FAILS(replayjit_target_supports("sm_90a", NULL, NULL),
         REPLAYJIT_INVALID_ARGUMENT, "spec: NULL");
+}
+
+/* NULL where something must be is an error, and in a void function nothing. */
+static void check_nothing(replayjit_device_t *device) {
+  replayjit_decode_spec_init(NULL, sizeof(replayjit_decode_spec_t));
+  replayjit_decode_tuning_init(NULL, sizeof(replayjit_decode_tuning_t));
+  replayjit_decode_args_init(NULL, sizeof(replayjit_decode_args_t));
+  replayjit_materialize_args_init(NULL, sizeof(replayjit_materialize_args_t));
+  replayjit_jit_options_init(NULL, sizeof(replayjit_jit_options_t));
+  replayjit_device_retain(NULL);
+  replayjit_device_release(NULL);
+  uint64_t address = 0;
+  OK(replayjit_device_allocate(device, 16, "word", &address));
+  FAILS(replayjit_device_copy_to(device, address, NULL, 16),
+        REPLAYJIT_INVALID_ARGUMENT, "src: NULL is not allowed");
+  FAILS(replayjit_device_copy_from(device, NULL, address, 16),
+        REPLAYJIT_INVALID_ARGUMENT, "dst: NULL is not allowed");
+  OK(replayjit_device_copy_to(device, address, NULL, 0));
+  OK(replayjit_device_copy_from(device, NULL, address, 0));
+  OK(replayjit_device_free(device, address));
+  FAILS(replayjit_device_allocate(device, SIZE_MAX - 300, "word", &address),
+        REPLAYJIT_INVALID_ARGUMENT, "no memory for 'word'");
 }
 
 static void check_devices(replayjit_device_t *device) {
@@ -201,6 +225,9 @@ static void check_launch_errors(problem_t *problem,
   OK(replayjit_kernel_launch(kernel, NULL, &args, REPLAYJIT_LAUNCH_UNCHECKED));
   args.struct_size = 8; /* Defaults only: no rows. */
   OK(replayjit_kernel_launch(kernel, NULL, &args, 0));
+  args.struct_size = offsetof(replayjit_decode_args_t, state) + 4;
+  FAILS(replayjit_kernel_launch(kernel, NULL, &args, 0),
+        REPLAYJIT_INVALID_ARGUMENT, "args: a struct_size of");
   args.struct_size = sizeof(args) + 8;
   FAILS(replayjit_kernel_launch(kernel, NULL, &args, 0),
         REPLAYJIT_INVALID_ARGUMENT, "args: a struct_size of");
@@ -213,6 +240,18 @@ static void check_launch_errors(problem_t *problem,
         REPLAYJIT_INVALID_ARGUMENT, "stream");
   FAILS(replayjit_kernel_launch(NULL, NULL, &problem->args, 0),
         REPLAYJIT_INVALID_ARGUMENT, "kernel: NULL");
+  /* Memory that is none of the device's: found by name, on request. */
+  float elsewhere[4] = {0};
+  args = problem->args;
+  OK(replayjit_kernel_launch(kernel, NULL, &args,
+                             REPLAYJIT_LAUNCH_CHECK_MEMORY));
+  args.a_log = (uint64_t)(uintptr_t)elsewhere;
+  FAILS(replayjit_kernel_launch(kernel, NULL, &args,
+                                REPLAYJIT_LAUNCH_CHECK_MEMORY),
+        REPLAYJIT_INVALID_ARGUMENT, "': aLog: 0x");
+  FAILS(replayjit_kernel_launch(kernel, NULL, &args, 5u),
+        REPLAYJIT_INVALID_ARGUMENT,
+        "flags: 0x5 is not allowed; UNCHECKED and CHECK_MEMORY");
   /* The emulation's own finding. */
   args = problem->args;
   args.state += 16;
@@ -337,6 +376,10 @@ static void check_prepare_all(replayjit_jit_t *jit) {
                                   kernels, errors),
         REPLAYJIT_INVALID_ARGUMENT, "alignment: 3 is not allowed");
   CHECK(heard == 3 && kernels[0] && !kernels[1] && kernels[2]);
+  replayjit_kernel_t *again = NULL;
+  OK(replayjit_jit_prepare_all_on(jit, NULL, specs, rows, 1, NULL, NULL, &again,
+                                  NULL));
+  replayjit_kernel_release(again);
   CHECK(!errors[0] && errors[1] && !errors[2]);
   replayjit_error_destroy(errors[1]);
   replayjit_kernel_release(kernels[0]);
@@ -402,10 +445,11 @@ int main(int argc, char **argv) {
   check_versions();
   check_specs();
   check_own_types();
-  check_sizes();
 
   replayjit_device_t *device = NULL;
   OK(replayjit_device_create_emulation("sm_90a", &device));
+  check_sizes(device);
+  check_nothing(device);
   check_devices(device);
   replayjit_jit_t *jit = make_jit(device, argv[1]);
 
@@ -430,6 +474,8 @@ int main(int argc, char **argv) {
   tuning.block_v = 16;
   tuning.num_warps = 1;
   OK(replayjit_jit_prepare_tuned(jit, &problem.spec, &tuning, &tuned));
+  OK(replayjit_jit_prepare_tuned_on(jit, NULL, &problem.spec, &tuning, &again));
+  replayjit_kernel_release(again);
   problem_step(&problem, tuned, (int32_t[ROWS]){1, 1});
   problem_check_slot(&problem, 1, 0);
   problem_check_slot(&problem, 2, 1);

@@ -5,32 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "tests/unit/FakeCuda.h"
+#include "tests/capi/FakeDriver.h"
 
-#include <replayjit/replayjit.h>
 #include <replayjit/replayjit_state.h>
 
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <dlfcn.h>
-
 using namespace replayjit::cuda;
-
-#define CHECK(condition)                                                       \
-  do {                                                                         \
-    if (!(condition)) {                                                        \
-      std::fprintf(stderr, "%s:%d: failed: %s\n", __FILE__, __LINE__,          \
-                   #condition);                                                \
-      std::exit(1);                                                            \
-    }                                                                          \
-  } while (false)
-
-static void ok(replayjit_error_t *error) {
-  if (error)
-    std::fprintf(stderr, "%s\n", replayjit_error_message(error));
-  CHECK(!error);
-}
 
 static void fails(replayjit_error_t *error, int code, const char *text) {
   const char *message = replayjit_error_message(error);
@@ -40,31 +19,6 @@ static void fails(replayjit_error_t *error, int code, const char *text) {
     std::fprintf(stderr, "'%s' expected, got: %s\n", text, message);
   CHECK(isAsExpected);
   replayjit_error_destroy(error);
-}
-
-static replayjit_decode_spec_t smallSpec() {
-  replayjit_decode_spec_t spec;
-  replayjit_decode_spec_init(&spec, sizeof spec);
-  spec.family = REPLAYJIT_FAMILY_PACKED;
-  spec.num_key_heads = spec.num_value_heads = 1;
-  spec.head_dim_k = spec.head_dim_v = 32;
-  spec.ring_depth = 1;
-  return spec;
-}
-
-/// Legal arguments that point nowhere.
-static replayjit_decode_args_t makeArgs() {
-  replayjit_decode_args_t args;
-  replayjit_decode_args_init(&args, sizeof args);
-  args.batch = 3;
-  args.slots = 5;
-  args.state_indices = args.state = args.q = args.a = args.b = args.a_log =
-      args.dt_bias = args.out = 0x10000;
-  args.q_stride = 96;
-  args.a_stride = args.b_stride = 1;
-  args.out_stride = 32;
-  args.state_pitch = 32 * 32;
-  return args;
 }
 
 /// The options of a Jit without a cache.
@@ -116,28 +70,59 @@ static void checkAssemblers(replayjit_device_t *device) {
   checkMissing(device, options, "/option/nvjitlink");
 }
 
+/// A variable counts where its option is not given, and only there.
+static void checkVariables(replayjit_device_t *device) {
+  struct Variable {
+    const char *name, *wrong;
+    void (*give)(replayjit_jit_options_t &);
+  };
+  for (const Variable &variable :
+       {Variable{"REPLAYJIT_MUST_HIT", "garbage",
+                 [](replayjit_jit_options_t &o) { o.must_hit = 0; }},
+        {"REPLAYJIT_ALWAYS_COMPILE", "yes",
+         [](replayjit_jit_options_t &o) { o.always_compile = 0; }},
+        {"REPLAYJIT_CACHE_MAX_BYTES", "10MB",
+         [](replayjit_jit_options_t &o) { o.cache_max_bytes = 0; }}}) {
+    replayjit_jit_options_t options = uncached(true);
+    replayjit_jit_t *jit = nullptr;
+    setenv(variable.name, variable.wrong, 1);
+    fails(replayjit_jit_create(device, &options, &jit),
+          REPLAYJIT_INVALID_ARGUMENT, variable.name);
+    variable.give(options);
+    ok(replayjit_jit_create(device, &options, &jit));
+    replayjit_jit_release(jit);
+    unsetenv(variable.name);
+  }
+  // Both at once, unless an option settles it.
+  setenv("REPLAYJIT_MUST_HIT", "1", 1);
+  setenv("REPLAYJIT_ALWAYS_COMPILE", "1", 1);
+  replayjit_jit_options_t options = uncached(true);
+  replayjit_jit_t *jit = nullptr;
+  fails(replayjit_jit_create(device, &options, &jit),
+        REPLAYJIT_INVALID_ARGUMENT, "REPLAYJIT_ALWAYS_COMPILE");
+  options.always_compile = 0;
+  ok(replayjit_jit_create(device, &options, &jit));
+  replayjit_jit_release(jit);
+  unsetenv("REPLAYJIT_MUST_HIT");
+  unsetenv("REPLAYJIT_ALWAYS_COMPILE");
+}
+
 int main() {
-  void *driver = dlopen("libcuda.so.1", RTLD_NOW);
-  CHECK(driver);
-  auto access = reinterpret_cast<FakeCudaAccess>(dlsym(driver, "fakeCuda"));
-  CHECK(access); // Else a real driver was found before ours.
-  FakeCuda &fake = *access();
+  FakeCuda &fake = *ofDriver<FakeCudaAccess>("fakeCuda")();
   const replayjit_decode_args_t args = makeArgs();
-  const size_t header = offsetof(replayjit_decode_args_t, state_indices);
-  const std::string params(reinterpret_cast<const char *>(&args) + header,
-                           sizeof args - header);
+  const std::string params = paramsOf(args);
   fake.params = {{0, params.size()}};
 
   // The engine's context: no other is made or retained.
   replayjit_device_t *device = nullptr;
   fails(replayjit_device_create_cuda_current(&device),
         REPLAYJIT_INVALID_ARGUMENT, "context");
-  auto push = reinterpret_cast<CUresult (*)(CUcontext)>(
-      dlsym(driver, "cuCtxPushCurrent_v2"));
+  auto push = ofDriver<CUresult (*)(CUcontext)>("cuCtxPushCurrent_v2");
   CHECK(push(fake.addContext(0)) == 0);
   ok(replayjit_device_create_cuda_current(&device));
   CHECK(!fake.primary(0));
   checkAssemblers(device);
+  checkVariables(device);
 
   replayjit_jit_options_t options = uncached(false);
   options.assembler = "driver";
@@ -172,6 +157,16 @@ int main() {
   other.has_dst_indices = 1;
   replayjit_kernel_t *none = nullptr;
   fails(replayjit_jit_prepare_on(jit, stream, &other, 1, &none),
+        REPLAYJIT_INVALID_ARGUMENT, "captur");
+  CHECK(!none && !fake.isCaptureSpoiled);
+  replayjit_decode_tuning_t tuning;
+  replayjit_decode_tuning_init(&tuning, sizeof tuning);
+  fails(replayjit_jit_prepare_tuned_on(jit, stream, &other, &tuning, &none),
+        REPLAYJIT_INVALID_ARGUMENT, "captur");
+  const replayjit_decode_spec_t *others[] = {&other};
+  const int32_t rows = 1;
+  fails(replayjit_jit_prepare_all_on(jit, stream, others, &rows, 1, nullptr,
+                                     nullptr, &none, nullptr),
         REPLAYJIT_INVALID_ARGUMENT, "captur");
   CHECK(!none && !fake.isCaptureSpoiled);
   replayjit_pool_group_t group;

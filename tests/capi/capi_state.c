@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#define REFUSED(call, text) FAILS((call), REPLAYJIT_INVALID_ARGUMENT, (text))
+
 static replayjit_layer_t layer_of(const replayjit_decode_args_t *args) {
   return (replayjit_layer_t){args->state,   args->d_ring,      args->k_ring,
                              args->g_ring,  args->state_pitch, args->d_pitch,
@@ -149,7 +151,9 @@ static void check_slots(problem_t *problem, replayjit_pool_t *pool,
   OK(replayjit_pool_poll_errors(pool, &word));
   CHECK(word.count == 1 && word.row == 0);
   OK(replayjit_pool_clear_errors(pool));
+  rows->indices.dst = 0;
   OK(replayjit_plan_require_flushed(plan, NULL, &rows->inputs));
+  rows->indices.dst = dst;
   OK(replayjit_pool_poll_errors(pool, &word));
   CHECK(word.count == 1);
   OK(replayjit_pool_clear_errors(pool));
@@ -161,6 +165,17 @@ static void check_slots(problem_t *problem, replayjit_pool_t *pool,
       pool, NULL, &from, 0, REPLAYJIT_IMAGE_FOLDED, &image, &bytes);
   CHECK(error && !image); /* It has a ring. */
   replayjit_error_destroy(error);
+  /* Without a key nobody knows how many tokens that holds. */
+  REFUSED(replayjit_pool_export(pool, NULL, &from, -1,
+                                REPLAYJIT_IMAGE_WITH_RING, &image, &bytes),
+          "key: -1 is not allowed for an image with a ring");
+  CHECK(!image);
+  rows->inputs.drop_newest = rows->mask;
+  REFUSED(replayjit_plan_copy(plan, NULL, &rows->inputs),
+          "dropNewest: not allowed in copy");
+  rows->inputs.drop_newest = 0;
+  REFUSED(replayjit_plan_prepare_extend(plan, NULL, &rows->inputs),
+          "groups[0].dst: not allowed in prepareExtend");
   rows->indices.dst = 0;
   OK(replayjit_plan_prepare_extend(plan, NULL, &rows->inputs));
   problem_check_slot(problem, 1, 0);
@@ -218,8 +233,17 @@ static void check_own_memory(problem_t *problem, replayjit_jit_t *jit) {
   const replayjit_pool_group_t *groups[] = {&group};
   replayjit_pool_options_t options;
   replayjit_pool_options_init(&options, sizeof(options));
-  options.batch_invariant = 1;
   replayjit_pool_t *pool = NULL;
+  options.batch_invariant = 7;
+  REFUSED(replayjit_pool_allocate(jit, groups, 1, 8, &options, &pool),
+          "batch_invariant: 7 is not allowed; it must be 0 or 1");
+  options.batch_invariant = 1;
+  for (int i = 0; i < 2; ++i) { /* Before there is memory for so many. */
+    group.num_layers = i ? INT32_MAX : 0;
+    REFUSED(replayjit_pool_allocate(jit, groups, 1, 8, &options, &pool),
+            "is not allowed; it must be 1 to 4096");
+  }
+  group.num_layers = 2;
   OK(replayjit_pool_allocate(jit, groups, 1, 8, &options, &pool));
   replayjit_decode_args_t first, second;
   replayjit_decode_args_init(&first, sizeof(first));
@@ -233,6 +257,9 @@ static void check_own_memory(problem_t *problem, replayjit_jit_t *jit) {
 
   /* A plan in the engine's memory keeps its pool. */
   size_t bytes = 0;
+  REFUSED(replayjit_plan_bytes(pool, -5, &bytes),
+          "maxRows: -5 is not allowed; it must be 1 or more");
+  CHECK(bytes == 0);
   OK(replayjit_plan_bytes(pool, ROWS, &bytes));
   uint64_t memory = 0;
   OK(replayjit_device_allocate(problem->device, bytes, "plan", &memory));
@@ -272,6 +299,14 @@ int main(void) {
   cursors.write_pos = problem_upload(&problem, "cursors", zeros, sizeof(zeros));
   replayjit_pool_t *pool = NULL;
   replayjit_plan_t *plan = NULL;
+  group.layers = NULL;
+  REFUSED(replayjit_pool_adopt(jit, groups, 1, &cursors, NULL, &pool),
+          "groups[0]: layers: NULL is not allowed");
+  group.layers = &layer;
+  replayjit_pool_group_init(NULL, sizeof(group));
+  replayjit_cursors_init(NULL, sizeof(cursors));
+  replayjit_pool_options_init(NULL, sizeof(replayjit_pool_options_t));
+  replayjit_step_inputs_init(NULL, sizeof(replayjit_step_inputs_t));
   OK(replayjit_pool_adopt(jit, groups, 1, &cursors, NULL, &pool));
   OK(replayjit_plan_create(pool, ROWS, 0, &plan));
   rows_t rows;

@@ -271,10 +271,11 @@ TEST_CASE("no offset of a row or slot passes 64 bits", "[error]") {
     int64_t DecodeArgs::*field;
     int64_t bytes, least;
   };
-  DecodeSpec spec = predecayed(16); // H=HV=32 K=V=128
+  DecodeSpec spec = predecayed(16); // H = HV, K = V = 128, L = 16
   spec.isCircular = spec.hasSeparateQkv = spec.hasRingIndices = true;
   spec.hasDstIndices = spec.hasTrackIndices = true;
   spec.alignment = 0;
+  const int64_t HV = spec.numValueHeads;
   constexpr int64_t any = INT64_MIN;
   for (const Stride &stride :
        {Stride{"qStride", &DecodeArgs::qStride, 2, any},
@@ -282,15 +283,15 @@ TEST_CASE("no offset of a row or slot passes 64 bits", "[error]") {
         {"vStride", &DecodeArgs::vStride, 2, any},
         {"aStride", &DecodeArgs::aStride, 2, any},
         {"bStride", &DecodeArgs::bStride, 2, any},
-        {"outStride", &DecodeArgs::outStride, 2, 32 * 128},
+        {"outStride", &DecodeArgs::outStride, 2, HV * 128},
         {"stateIndexStride", &DecodeArgs::stateIndexStride, 4, any},
         {"ringIndexStride", &DecodeArgs::ringIndexStride, 4, any},
         {"dstIndexStride", &DecodeArgs::dstIndexStride, 4, any},
         {"trackIndexStride", &DecodeArgs::trackIndexStride, 4, any},
-        {"statePitch", &DecodeArgs::statePitch, 4, 32 * 128 * 128},
-        {"dPitch", &DecodeArgs::dPitch, 4, 32 * 16 * 128},
-        {"kPitch", &DecodeArgs::kPitch, 4, 32 * 16 * 128},
-        {"gPitch", &DecodeArgs::gPitch, 4, 32 * 16 * 128}}) {
+        {"statePitch", &DecodeArgs::statePitch, 4, HV * 128 * 128},
+        {"dPitch", &DecodeArgs::dPitch, 4, HV * 16 * 128},
+        {"kPitch", &DecodeArgs::kPitch, 4, HV * 16 * 128},
+        {"gPitch", &DecodeArgs::gPitch, 4, HV * 16 * 128}}) {
     const int64_t most = (int64_t(1) << 32) / stride.bytes;
     auto with = [&](int64_t value) {
       return said(spec, [&](DecodeArgs &a) { a.*stride.field = value; });

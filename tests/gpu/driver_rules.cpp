@@ -1,6 +1,6 @@
 //===- driver_rules.cpp - What we rely on a CUDA driver for ---------------===//
 //
-// Captures, contexts, launch order, mapped memory and lack of memory, on the
+// Captures, contexts, launch order, mapped and known memory, lack of it, on the
 // first GPU. The kernels are a few lines of PTX that the driver assembles: no
 // compiler and no file is needed. Prints a line for each rule; the exit status
 // is 0 if all hold.
@@ -134,6 +134,7 @@ struct Rules {
   Broken twoContexts();
   Broken destroyedContext();
   Broken mapped();
+  Broken knownMemory();
   Broken outOfMemory();
   Broken tooOld();
 };
@@ -401,6 +402,39 @@ Broken Rules::mapped() {
   return seen == 7 ? "" : fmt::format("the host read {} instead of 7", seen);
 }
 
+/// The driver knows which memory kernels may use, under a capture too: its own,
+/// mapped, not of the host alone, not freed, not of another GPU.
+Broken Rules::knownMemory() {
+  auto mapped = device->allocateMapped(64, "mapped");
+  auto freed = device->allocate(64 << 20, "freed");
+  if (!mapped || !freed || !device->free(*freed))
+    return "no memory";
+  static char ofHost[64];
+  uint64_t foreign = 0;
+  auto second = createCudaDevice(1); // If there is one.
+  if (second)
+    foreign = *(*second)->allocate(64, "foreign");
+  Stream stream(api, CU_STREAM_NON_BLOCKING);
+  auto kernel = jit->prepare(specOf(0), 0);
+  const Broken broken = captured(stream.handle, globalMode, 1, [&]() -> Broken {
+    for (uint64_t address : {word, word + 3, mapped->device})
+      if (Status status = device->checkAddress(address); !status)
+        return status.message;
+    for (uint64_t address :
+         {*freed, reinterpret_cast<uint64_t>(ofHost), foreign}) {
+      const Status status = device->checkAddress(address);
+      std::printf("  %s\n", status.message.c_str());
+      if (status.code != StatusCode::InvalidArgument)
+        return fmt::format("{:#x} was not refused", address);
+    }
+    return add(*kernel, stream.handle).message;
+  });
+  if (second)
+    (void)(*second)->free(foreign);
+  (void)device->freeMapped(*mapped);
+  return broken;
+}
+
 /// Without memory: sentences, and all is well once there is some.
 Broken Rules::outOfMemory() {
   std::vector<uint64_t> taken;
@@ -479,6 +513,7 @@ int main() {
         {"two contexts", &Rules::twoContexts},
         {"a handle outlives its context", &Rules::destroyedContext},
         {"mapped memory", &Rules::mapped},
+        {"known memory", &Rules::knownMemory},
         {"no memory left", &Rules::outOfMemory},
         {"PTX newer than the driver", &Rules::tooOld}}) {
     const Broken broken = (rules.*rule)();

@@ -120,6 +120,35 @@ TEST_CASE("mustHit names key, nearest entry and difference") {
   CHECK(count == 1);
 }
 
+TEST_CASE("without a compiler nothing counts as compiled") {
+  TestFolder folder;
+  CompileOnceOptions options;
+  options.alwaysCompile = GENERATE(false, true);
+  CompileOnce once(openAt(folder.path), options);
+  auto answer = once.findOrCompile(keyOf(0), nullptr);
+  CHECK(answer.status().code == StatusCode::NotFound);
+  CHECK_THAT(answer.status().message,
+             Contains("is not cached, and this program has no compiler: "));
+  CHECK(once.counters().compiles == 0);
+  CHECK_FALSE(fs::exists(folder / ".locks"));
+}
+
+TEST_CASE("a damaged entry is told once") {
+  TestFolder folder;
+  auto heard = std::make_shared<std::vector<std::string>>();
+  std::atomic<int> count = 0;
+  const CacheKey key = keyOf(0);
+  CompileOnce once(openAt(folder.path, heard), {});
+  REQUIRE(once.findOrCompile(key, compiles(key, count)));
+  spit(folder / key.digest + "/kernel.cubin", "damaged");
+  auto answer = once.findOrCompile(key, compiles(key, count));
+  REQUIRE(answer);
+  CHECK(answer->isCompiled);
+  CHECK(count == 2);
+  REQUIRE(heard->size() == 1);
+  CHECK_THAT(heard->front(), Contains("is not used"));
+}
+
 TEST_CASE("alwaysCompile replaces what is there") {
   TestFolder folder;
   std::atomic<int> count = 0;

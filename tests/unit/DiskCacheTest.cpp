@@ -134,6 +134,38 @@ TEST_CASE("a cache may be moved, and be a second, read-only root") {
   fs::permissions(folder / "shipped/" + keyOf(0).digest, fs::perms(0700));
 }
 
+TEST_CASE("a damaged entry is replaced by that of a later root") {
+  TestFolder folder;
+  const CacheKey key = keyOf(0);
+  store(openAt(folder / "own"), key);
+  store(openAt(folder / "shipped"), key);
+  const std::string file = "/" + key.digest + "/kernel.cubin";
+  spit(folder / "own" + file, "damaged");
+  auto heard = std::make_shared<std::vector<std::string>>();
+  DiskCacheOptions options =
+      rooted({folder / "own", folder / "shipped"}, heard);
+  SECTION("as far as it may be written") {
+    options.isReadOnly = true;
+    CHECK(finds(*DiskCache::open(options), key));
+    CHECK(slurp(folder / "own" + file) == "damaged");
+    return;
+  }
+  // The first process hears of it, no other.
+  CHECK(finds(*DiskCache::open(options), key));
+  REQUIRE(heard->size() == 1);
+  CHECK_THAT(heard->front(),
+             Contains(folder / "own") && Contains("kernel.cubin"));
+  CHECK(finds(*DiskCache::open(options), key));
+  CHECK(heard->size() == 1);
+  CHECK(finds(openAt(folder / "own"), key));
+
+  // One of a later root is left as it is.
+  spit(folder / "own" + file, "damaged");
+  spit(folder / "shipped" + file, "damaged");
+  CHECK_FALSE(DiskCache::open(options)->find(key));
+  CHECK(slurp(folder / "shipped" + file) == "damaged");
+}
+
 TEST_CASE("a cache opened to be read changes nothing") {
   TestFolder folder;
   DiskCacheOptions options = rooted({folder / "root"});

@@ -55,10 +55,13 @@ TEST_CASE_METHOD(JitFixture, "a new Jit finds on disk what another compiled",
   CHECK(second->info().resources.registers == 40);
   CHECK(second->info().resources.spillStoreBytes == 0);
   CHECK(jit->counters().hits == 1);
-  if (!bare.compile)
+  if (!bare.compile) {
     CHECK_THAT(jit->prepare(specOf(1), 0).status().message,
                Contains("is not cached, and this program has no compiler") &&
                    Contains("spec.ringDepth: 3 is asked for; the entry has 2"));
+    CHECK(jit->counters().misses == 1);
+    CHECK(jit->counters().compiles == 0);
+  }
 }
 
 TEST_CASE_METHOD(JitFixture, "mustHit names the key and the nearest entry",
@@ -122,6 +125,102 @@ TEST_CASE_METHOD(JitFixture,
   CHECK(count("cuModuleUnload") == 1);
   device.reset();
   CHECK(fake->liveObjects == 0);
+}
+
+TEST_CASE_METHOD(JitFixture, "a launch is one call of the driver", "[jit]") {
+  auto jit = makeJit(*device, options());
+  auto kernel = jit->prepare(specOf(0), 0);
+  REQUIRE(kernel);
+  const DecodeArgs args = argsOf(specOf(0));
+  int stream = 0;
+  fake->calls.clear();
+  REQUIRE(kernel->launchOn(&stream, args).message == "");
+  CHECK(fake->calls == std::vector<std::string>{"cuLaunchKernelEx"});
+}
+
+TEST_CASE_METHOD(JitFixture, "each pointer can be checked for its device",
+                 "[jit]") {
+  auto jit = makeJit(*device, options());
+  DecodeSpec spec = specOf(0);
+  auto kernel = jit->prepare(spec, 0);
+  REQUIRE(kernel);
+  auto launch = [&](const DecodeArgs &args, ArgsCheck check) {
+    return kernel->launch(args, check).message;
+  };
+  const std::string name = "launch '" + kernel->info().name + "': ";
+  DecodeArgs args = argsOf(spec);
+  args.errorWord = 0x10000;
+  fake->memory[0x10000] = {0x100, 0};
+  fake->memory[0x20000] = {0x100, 1};
+  CHECK(launch(args, ArgsCheck::Memory) == "");
+  CHECK(count("cuPointerGetAttribute") == 14);
+  CHECK(count("cuLaunchKernelEx") == 1);
+  // Each of them, at the end of what is known, and at another GPU's.
+  const std::pair<const char *, uint64_t DecodeArgs::*> pointers[] = {
+      {"stateIndices", &DecodeArgs::stateIndices},
+      {"writePos", &DecodeArgs::writePos},
+      {"state", &DecodeArgs::state},
+      {"q", &DecodeArgs::q},
+      {"a", &DecodeArgs::a},
+      {"b", &DecodeArgs::b},
+      {"aLog", &DecodeArgs::aLog},
+      {"dtBias", &DecodeArgs::dtBias},
+      {"out", &DecodeArgs::out},
+      {"dRing", &DecodeArgs::dRing},
+      {"kRing", &DecodeArgs::kRing},
+      {"gRing", &DecodeArgs::gRing},
+      {"forceFlush", &DecodeArgs::forceFlush},
+      {"errorWord", &DecodeArgs::errorWord}};
+  for (auto [field, pointer] : pointers) {
+    DecodeArgs bad = args;
+    bad.*pointer = 0x10100;
+    CHECK(launch(bad, ArgsCheck::Memory) ==
+          name + field +
+              ": 0x10100 is not allowed; it must be memory that kernels on "
+              "Fake GPU, device 0, may use, and the driver knows no such "
+              "memory");
+    CHECK(launch(bad, ArgsCheck::Full) == "");
+    bad.*pointer = 0x20000;
+    CHECK(launch(bad, ArgsCheck::Memory) ==
+          name + field +
+              ": 0x20000 is not allowed; it must be memory that kernels on "
+              "Fake GPU, device 0, may use, and it is memory of device 1");
+  }
+  // What the kernel does not have is not looked at, nor anything of no rows.
+  args.k = args.ringBase = args.dstIndices = 8;
+  CHECK(launch(args, ArgsCheck::Memory) == "");
+  args.state = 0x30000;
+  args.batch = 0;
+  CHECK(launch(args, ArgsCheck::Memory) == "");
+  fake->failures["cuPointerGetAttribute"] = 700;
+  args.batch = 1;
+  CHECK_THAT(launch(args, ArgsCheck::Memory),
+             Contains("cuPointerGetAttribute: CUDA_ERROR_ILLEGAL_ADDRESS"));
+  fake->failures.clear();
+  // All else of Full.
+  args.batch = -1;
+  CHECK_THAT(launch(args, ArgsCheck::Memory), Contains("batch: -1"));
+}
+
+TEST_CASE_METHOD(JitFixture, "every prepare sees the capture of its stream",
+                 "[jit]") {
+  auto jit = makeJit(*device, options());
+  int place = 0;
+  const auto stream = reinterpret_cast<CUstream>(&place);
+  fake->capturing = fake->nonBlocking = {stream};
+  for (const auto &outcome :
+       {jit->prepare(specOf(0), 0, stream),
+        jit->prepare(specOf(0), DecodeTuning(), stream),
+        jit->prepareAll({{specOf(0), 0}}, nullptr, stream).front()})
+    CHECK_THAT(outcome.status().message,
+               Contains("not possible while launches are captured"));
+  CHECK(compiles == 0);
+  CHECK_FALSE(fake->isCaptureSpoiled);
+  // Unnamed it is not seen, and not spoiled.
+  CHECK(jit->prepareAll({{specOf(0), 0}}).front());
+  CHECK_FALSE(fake->isCaptureSpoiled);
+  CHECK(jit->prepareAll({{specOf(0), 0}}, nullptr, stream).front());
+  fake->capturing.clear();
 }
 
 TEST_CASE_METHOD(JitFixture, "nothing is loaded while launches are captured",

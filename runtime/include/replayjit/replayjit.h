@@ -12,9 +12,14 @@
 |* Structs. Each begins with struct_size, which its _init function writes.    *|
 |* New fields are added at the end: a library accepts the smaller struct of   *|
 |* an older caller, whose missing fields keep their defaults, and refuses one *|
-|* larger than it knows (InvalidArgument). Of a struct it fills in, it writes *|
-|* no more than struct_size bytes. Strings in structs are the caller's and    *|
-|* are copied; strings handed out belong to the object they came from.        *|
+|* larger than it knows, or whose size is no multiple of the struct's         *|
+|* alignment, since it may end within a field (InvalidArgument). Of a struct  *|
+|* it fills in, it writes no more than struct_size bytes. Strings in structs  *|
+|* are the caller's and are copied; strings handed out belong to the object   *|
+|* they came from.                                                            *|
+|*                                                                            *|
+|* NULL is InvalidArgument where it is not said to be allowed; a function     *|
+|* that returns nothing then does nothing.                                    *|
 |*                                                                            *|
 |* Handles count references: each create, prepare and retain is paired with a *|
 |* release. A kernel keeps its device, so handles may be released in any      *|
@@ -270,7 +275,8 @@ replayjit_device_info(const replayjit_device_t *device,
 
 /* Device memory, 256-byte aligned; for those who have none of their own, and
  * the only memory that the emulation lets kernels touch. `name` appears in its
- * reports. Copies wait until they are done. */
+ * reports. Copies wait until they are done; of 0 bytes the host pointer may be
+ * NULL. */
 REPLAYJIT_API replayjit_error_t *
 replayjit_device_allocate(replayjit_device_t *device, size_t bytes,
                           const char *name, uint64_t *address);
@@ -316,14 +322,19 @@ typedef struct replayjit_kernel_t replayjit_kernel_t;
 typedef void (*replayjit_diagnostic_fn)(void *user_data, const char *sentence);
 
 /* In brackets: the default. Where use_environment is 1, what is left at a
- * default marked (env) comes from that variable of the environment, which is
- * read once, by replayjit_jit_create. */
+ * default marked (env) comes from that variable of the environment, if it is
+ * set and not empty. Variables are read by replayjit_jit_create alone. One
+ * whose option is given counts for nothing: whatever it holds is no error. Any
+ * other that holds what is not allowed is InvalidArgument (REPLAYJIT_ASSEMBLER
+ * once there is something to assemble). must_hit and always_compile exclude
+ * each other, wherever each comes from. */
 typedef struct replayjit_jit_options_t {
   uint32_t struct_size;
   int32_t use_environment; /* [1] */
   /* Folders of compiled kernels, divided by ':'; the first is written, the
    * others are only read. "": nothing is kept. [NULL (env:
-   * REPLAYJIT_CACHE_DIR, else ~/.cache/replayjit), else ""] */
+   * REPLAYJIT_CACHE_DIR, else $XDG_CACHE_HOME/replayjit, else
+   * $HOME/.cache/replayjit), else ""] */
   const char *cache_roots;
   int64_t cache_max_bytes; /* Of the first folder; 0: any number [-1 (env:
                             * REPLAYJIT_CACHE_MAX_BYTES), else 1 GiB] */
@@ -337,7 +348,8 @@ typedef struct replayjit_jit_options_t {
   int32_t workers; /* Of prepare_all; 0: one a processor, at most 16 [0] */
   int32_t patience_ms; /* Wait for another process that compiles the same kernel
                         * before compiling it too [60000] */
-  const char *ptxas_path;           /* [NULL (env: REPLAYJIT_PTXAS)] */
+  const char *ptxas_path;           /* [NULL (env: REPLAYJIT_PTXAS,
+                                     * else TRITON_PTXAS_PATH)] */
   const char *nvjitlink_path;       /* [NULL (env: REPLAYJIT_NVJITLINK)] */
   replayjit_diagnostic_fn diagnose; /* [NULL] */
   void *diagnose_data;              /* Handed to diagnose. */
@@ -369,7 +381,9 @@ replayjit_jit_prepare(replayjit_jit_t *jit, const replayjit_decode_spec_t *spec,
                       int32_t rows, replayjit_kernel_t **kernel);
 /* The same before a launch on `stream`: while that is under capture only what
  * is in memory is had, and all else is InvalidArgument, before anything is done
- * that would spoil the capture. */
+ * that would spoil the capture. prepare is prepare_on the legacy default
+ * stream: it sees captures of streams that wait for that one. No call of the
+ * driver shows the capture of a non-blocking stream that is not named. */
 REPLAYJIT_API replayjit_error_t *
 replayjit_jit_prepare_on(replayjit_jit_t *jit, void *stream,
                          const replayjit_decode_spec_t *spec, int32_t rows,
@@ -377,6 +391,9 @@ replayjit_jit_prepare_on(replayjit_jit_t *jit, void *stream,
 /* As prepare, with a tuning of the caller's. */
 REPLAYJIT_API replayjit_error_t *replayjit_jit_prepare_tuned(
     replayjit_jit_t *jit, const replayjit_decode_spec_t *spec,
+    const replayjit_decode_tuning_t *tuning, replayjit_kernel_t **kernel);
+REPLAYJIT_API replayjit_error_t *replayjit_jit_prepare_tuned_on(
+    replayjit_jit_t *jit, void *stream, const replayjit_decode_spec_t *spec,
     const replayjit_decode_tuning_t *tuning, replayjit_kernel_t **kernel);
 
 /* Hears of each kernel when it is done: how many are, of how many, and its name
@@ -396,14 +413,21 @@ REPLAYJIT_API replayjit_error_t *replayjit_jit_prepare_all(
     const int32_t *rows, size_t count, replayjit_progress_fn progress,
     void *progress_data, replayjit_kernel_t **kernels,
     replayjit_error_t **errors);
+/* The same with the stream of prepare_on. */
+REPLAYJIT_API replayjit_error_t *replayjit_jit_prepare_all_on(
+    replayjit_jit_t *jit, void *stream,
+    const replayjit_decode_spec_t *const *specs, const int32_t *rows,
+    size_t count, replayjit_progress_fn progress, void *progress_data,
+    replayjit_kernel_t **kernels, replayjit_error_t **errors);
 
-/* What the disk cache was asked; what was found in memory is not counted. */
+/* What the disk cache was asked; what was found in memory is not counted, nor
+ * anything under emulation. */
 typedef struct replayjit_cache_counters_t {
   uint32_t struct_size;
   uint32_t reserved;
   uint64_t hits;     /* Answered by an entry, or by another thread's call. */
   uint64_t misses;   /* Of the first look; some become hits by waiting. */
-  uint64_t compiles; /* Compilations started. */
+  uint64_t compiles; /* Compilations started by this jit, failures included. */
   uint64_t waits;    /* Calls that waited for another thread or process. */
 } replayjit_cache_counters_t;
 REPLAYJIT_API replayjit_error_t *
@@ -450,7 +474,8 @@ replayjit_kernel_tuning(const replayjit_kernel_t *kernel,
 /*===- Launches -----------------------------------------------------------===*/
 
 /* The arguments of a decode step, REPLAY or PACKED. Inner dimensions are dense.
- * What the spec does not have is ignored. */
+ * What the spec does not have is ignored. Strides and pitches are at most 2^32
+ * bytes. */
 typedef struct replayjit_decode_args_t {
   uint32_t struct_size;
   uint32_t reserved;
@@ -548,8 +573,12 @@ typedef struct replayjit_error_word_t {
                   * 5 track slot, 6 ring_base; of a plan: 7 key, 8 a ring that
                   * should be empty, 9 tokens that are folded already, 10
                   * advance_by */
-  int32_t row, layer;
-  int64_t value; /* The index or cursor that is not allowed. */
+  int32_t row;
+  int32_t layer; /* That of the launch, or its place in the table of a
+                  * materialize launch. Of a plan, whose rows all layers share:
+                  * the group for kinds 1, 3, 4 and 5, else -1. */
+  int64_t value; /* The index or cursor that is not allowed; of kind 9 the
+                  * tokens to leave out less those in the ring. */
 } replayjit_error_word_t;
 
 /* Flags of a launch, to be added. */
@@ -559,12 +588,19 @@ typedef struct replayjit_error_word_t {
  * for that end by itself: only if has_programmatic_launch, on sm_90 and later.
  */
 #define REPLAYJIT_LAUNCH_PROGRAMMATIC 2u
+/* Also checked is of every pointer in the arguments that the driver, or the
+ * emulation, knows it as memory that the kernel's device may use: allocated on
+ * it, or mapped, managed or shared with it. For debugging: it allocates, and
+ * costs driver calls for each pointer, some microseconds in all. Not with
+ * UNCHECKED. */
+#define REPLAYJIT_LAUNCH_CHECK_MEMORY 4u
 
 /* Launches a step of args->batch rows. Neither locks, allocates nor touches a
- * file unless it fails, so the stream may be under capture. The arguments are
- * copied; memory they point to is used in stream order. Cursors are the
- * caller's: see replayjit_ring_cursor_advance. Under emulation the launch is
- * done when this returns, and its fault is the error. */
+ * file unless it fails (but see CHECK_MEMORY), so the stream may be under
+ * capture. The arguments are copied; memory they point to is used in stream
+ * order. Cursors are the caller's: see replayjit_ring_cursor_advance. Under
+ * emulation the launch is done when this returns, and its fault is the error.
+ */
 REPLAYJIT_API replayjit_error_t *
 replayjit_kernel_launch(const replayjit_kernel_t *kernel, void *stream,
                         const replayjit_decode_args_t *args, uint32_t flags);

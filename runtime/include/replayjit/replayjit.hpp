@@ -332,17 +332,23 @@ public:
     return status ? Result<Kernel>(Kernel(kernel)) : status;
   }
   Result<Kernel> prepare(const DecodeSpec &spec, const DecodeTuning &tuning) {
+    return prepareOn(nullptr, spec, tuning);
+  }
+  Result<Kernel> prepareOn(void *stream, const DecodeSpec &spec,
+                           const DecodeTuning &tuning) {
     replayjit_kernel_t *kernel = nullptr;
-    Status status = Status::take(
-        replayjit_jit_prepare_tuned(handle.get(), &spec, &tuning, &kernel));
+    Status status = Status::take(replayjit_jit_prepare_tuned_on(
+        handle.get(), stream, &spec, &tuning, &kernel));
     return status ? Result<Kernel>(Kernel(kernel)) : status;
   }
 
   /// The outcome of each request, in order. progress(done, total, name, status)
-  /// hears of each when it is done; see replayjit_progress_fn.
+  /// hears of each when it is done; see replayjit_progress_fn. `stream` as in
+  /// prepareOn.
   template <typename Progress>
   std::vector<Result<Kernel>>
-  prepareAll(const std::vector<KernelRequest> &requests, Progress progress) {
+  prepareAll(const std::vector<KernelRequest> &requests, Progress progress,
+             void *stream = nullptr) {
     const size_t count = requests.size();
     std::vector<const replayjit_decode_spec_t *> specs;
     std::vector<int32_t> rows;
@@ -356,8 +362,8 @@ public:
                    const replayjit_error_t *error) {
       (*static_cast<Progress *>(data))(done, total, name, Status::of(error));
     };
-    const Status all = Status::take(replayjit_jit_prepare_all(
-        handle.get(), specs.data(), rows.data(), count, hear, &progress,
+    const Status all = Status::take(replayjit_jit_prepare_all_on(
+        handle.get(), stream, specs.data(), rows.data(), count, hear, &progress,
         kernels.data(), errors.data()));
     std::vector<Result<Kernel>> outcomes;
     for (size_t i = 0; i < count; ++i) {
