@@ -43,6 +43,20 @@ int anySize(Draw &draw) {
                       : draw.of({8, 16, 32, 60, 64, 80, 96, 100, 128});
 }
 
+/// Heads as large as they may be, so few and with so small a ring that an
+/// emulated step stays short.
+void drawLargeHeads(Draw &draw, DecodeSpec &spec) {
+  spec.numKeyHeads = 1;
+  spec.numValueHeads = draw.of({1, 1, 2});
+  spec.headDimK = draw.of({draw.between(129, 256), 256, spec.headDimK});
+  spec.headDimV = draw.of({draw.between(129, 256), 256, spec.headDimV});
+  spec.ringDepth = draw.of({1, 2, 3, 4});
+}
+
+bool hasLargeHeads(const DecodeSpec &spec) {
+  return std::max(spec.headDimK, spec.headDimV) > 130;
+}
+
 void drawFormat(Draw &draw, DecodeSpec &spec, float &lowerBound) {
   spec.isKda = true;
   spec.gate = Gate::LowerBound;
@@ -65,6 +79,8 @@ void drawSpec(Draw &draw, DecodeSpec &spec, float &lowerBound) {
   spec.headDimK = anySize(draw);
   spec.headDimV = anySize(draw);
   spec.ringDepth = draw.of({1, 2, 3, 4, 5, 8, 8, 11, 16, 16, 19});
+  if (draw.once(10))
+    drawLargeHeads(draw, spec);
   spec.actType = anyFloat(draw);
   spec.gateType = draw.once(3) ? DataType::F32 : spec.actType;
   spec.betaType = draw.once(3) ? DataType::F32 : spec.actType;
@@ -240,7 +256,8 @@ template <typename Problem> void drawMemory(Draw &draw, Problem &problem) {
 void drawRun(Draw &draw, DecodeProblem &problem) {
   const DecodeSpec &spec = problem.spec;
   const bool hasCursor = spec.family == Family::Replay;
-  problem.batch = draw.of({0, 1, 2, 3, 4, 5});
+  problem.batch =
+      hasLargeHeads(spec) ? draw.of({1, 1, 2}) : draw.of({0, 1, 2, 3, 4, 5});
   problem.slots = 3 * problem.batch + draw.between(1, 4);
   problem.steps = draw.between(1, 2 * spec.ringDepth + 4);
   problem.layer = draw.below(70);
@@ -317,8 +334,9 @@ MaterializeProblem::Row drawIdleRow(Draw &draw,
 /// In place, to another slot, several from one, skipped and bad ones.
 void drawRun(Draw &draw, MaterializeProblem &problem) {
   const DecodeSpec &spec = problem.spec;
-  const int rows = draw.below(7);
-  problem.numLayers = draw.of({0, 1, 1, 2, 3, 4});
+  const bool isLarge = hasLargeHeads(spec);
+  const int rows = draw.below(isLarge ? 3 : 7);
+  problem.numLayers = isLarge ? 1 : draw.of({0, 1, 1, 2, 3, 4});
   problem.slots = 2 * rows + draw.between(2, 4);
   problem.ringSlots = spec.hasRingIndices ? rows + draw.between(1, 3) : 0;
   drawMemory(draw, problem);

@@ -13,7 +13,7 @@ using namespace replayjit;
 
 namespace {
 
-constexpr int seeds = 1500;
+constexpr int seeds = 2000;
 
 /// A case of `seeds` for which `wanted` holds.
 DecodeCase caseWith(const std::function<bool(const DecodeCase &)> &wanted) {
@@ -59,12 +59,37 @@ TEST_CASE("random cases are legal and reach every option", "[fuzz]") {
               16 * threads);
     count("warps share rows", // of 8 lanes each, where K fills them
           tuning.blockV < 4 * tuning.numWarps);
+    const bool isRebuild = spec.readout == Readout::Rebuild;
+    count("rebuild", isRebuild);
+    count("separate qkv", spec.hasSeparateQkv);
+    count("beta rounded", spec.betaRound);
+    count("no norm", !spec.qkL2Norm);
+    count("Triton's ABI", spec.abi == LaunchAbi::Triton);
+    count("bounded gate", spec.gate == Gate::LowerBound);
+    count("K != V", spec.headDimK != spec.headDimV);
+    const bool isLarge = std::max(spec.headDimK, spec.headDimV) > 130;
+    const bool isReplay = spec.family == Family::Replay;
+    count("large GDN", isLarge && isReplay && !spec.isKda);
+    count("large KDA", isLarge && isReplay && spec.isKda);
+    count("large format",
+          isLarge && isReplay && spec.ringFormat != RingFormat::Raw);
+    count("large packed", isLarge && spec.family == Family::Packed);
+    count("large rebuild", isLarge && isReplay && isRebuild);
+    count("large materialize", isLarge && spec.family == Family::Materialize);
+    for (int rows : {1, 0}) {
+      DecodeTuning chosen = chooseTuning(spec, rows, Target{});
+      chosen.prefetchDistance = tuning.prefetchDistance;
+      count(rows ? "large, tiles for few rows" : "large, tiles for many rows",
+            isLarge && tuning == chosen);
+    }
     count("packed", spec.family == Family::Packed);
     count("materialize", spec.family == Family::Materialize);
     if (entry.materialize) {
       const MaterializeProblem &problem = *entry.materialize;
       REQUIRE(validateProblem(problem));
       CHECK(problem.spec == spec);
+      count("materialize misaligned", problem.misaligned);
+      count("materialize from a first slot", problem.firstSlot > 0);
       std::map<int64_t, int> users;
       for (const MaterializeProblem::Row &row : problem.rows) {
         count("one source for two", ++users[row.src] == 2 && row.src >= 0);
@@ -82,6 +107,8 @@ TEST_CASE("random cases are legal and reach every option", "[fuzz]") {
     }
     const DecodeProblem &problem = entry.problem;
     REQUIRE(validateProblem(problem));
+    count("misaligned", problem.misaligned);
+    count("first slot", problem.firstSlot > 0);
     count("shared", problem.sharedSlots);
     count("mixed gates", problem.mixedGates);
     count("slow gates", problem.slowGates);
