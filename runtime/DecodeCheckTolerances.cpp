@@ -64,11 +64,16 @@ Tolerances tolerancesFor(const DecodeSpec &spec, const DecodeTuning &tuning) {
   bounds.out =
       arithmetic + flush +
       std::hypot(roundingError(spec.outType), 0.75 * stored, 0.75 * operands);
-  // Heads as large as real ones average the roundings: 1.7e-3 was measured on
-  // an H200, and 2e-3 is what users are promised.
+  // Heads as large as real ones average the roundings. Users are promised 2e-3
+  // of a bf16 output, where an H200 came to 1.7e-3, and the prototype's 1.5e-7
+  // of the state, where it came to 9e-8 and the emulation to 1.0e-7.
   if (spec.headDimK >= 128 && spec.headDimV >= 128 && stored == 0 &&
-      operands == 0 && spec.outType == DataType::BF16)
-    bounds.out = 2e-3;
+      operands == 0) {
+    if (spec.outType == DataType::BF16)
+      bounds.out = 2e-3;
+    if (!hasSums)
+      bounds.state = 1.5e-7 + flush;
+  }
   bounds.ring =
       arithmetic + flush + std::hypot(ring, 0.25 * stored, 0.25 * operands);
   // Never stored in 16 bits: fp32 exp, log1p and product. A sum rounds once a

@@ -59,6 +59,11 @@ static constexpr Variation commonVariations[] = {
        setTypes(p.spec, F32, F32, F32, F32);
        p.mixedGates = true;
      }},
+    {"k128-v128-mixed-gates",
+     [](P &p) {
+       setSizes(p.spec, 1, 1, 128, 128, 8);
+       p.mixedGates = true;
+     }},
     {"long",
      [](P &p) {
        setSizes(p.spec, 1, 1, 32, 32, 4);
