@@ -34,6 +34,7 @@ public:
     scalars.batch = rows;
     scalars.slots = slots;
     scalars.scale = 1 / std::sqrt(float(K));
+    scalars.lowerBound = -2.5f;
     scalars.qStride = 2 * H * K + HV * V;
     scalars.aStride = HV * G;
     scalars.bStride = HV;
@@ -172,10 +173,12 @@ private:
 struct Case {
   DataType out, state, ring;
   int H, HV, K, V, L, blockK, warps;
+  Gate kdaGate = Gate::Softplus;
 
   DecodeSpec spec(bool isKda) const {
     DecodeSpec spec;
     spec.isKda = isKda;
+    spec.gate = isKda ? kdaGate : Gate::Softplus;
     spec.numKeyHeads = H;
     spec.numValueHeads = HV;
     spec.headDimK = K;
@@ -193,6 +196,7 @@ struct Case {
       text += std::string(toString(type)) + " ";
     for (int size : {H, HV, K, V, L, blockK, warps})
       text += std::to_string(size) + " ";
+    text += kdaGate == Gate::LowerBound ? "bounded" : "";
     return text;
   }
 };
@@ -207,6 +211,8 @@ constexpr Case cases[] = {
     {F16, F16, F16, 2, 2, 96, 80, 6, 64, 2}, // masked edges
     {F32, F32, F32, 1, 2, 128, 64, 5, 64, 4},
     {F32, BF16, BF16, 1, 2, 64, 64, 8, 32, 1},
+    {BF16, F32, F32, 1, 3, 64, 64, 5, 32, 2, Gate::LowerBound},
+    {F32, F32, F32, 1, 4, 64, 64, 4, 32, 1, Gate::LowerBound},
 };
 constexpr int numSteps = 4;
 
