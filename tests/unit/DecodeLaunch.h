@@ -1,7 +1,7 @@
 //===- DecodeLaunch.h - A launch in host memory -----------------*- C++ -*-===//
 //
-// The tensors of one small launch of a decode kernel, for tests of the fp64
-// reference.
+// The tensors of one small launch of a decode kernel, for the fp64 reference
+// and, by TestDevice.h, for kernels.
 //
 //===----------------------------------------------------------------------===//
 #ifndef REPLAYJIT_TESTS_UNIT_DECODELAUNCH_H
@@ -9,6 +9,7 @@
 
 #include "kernels/Decode/DecodeReference.h"
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 #include <vector>
@@ -28,7 +29,7 @@ inline DecodeSpec makeSpec(int H, int HV, int K, int V, int L) {
 }
 
 /// Owns the tensors of a launch. Rows and slots are padded by a few elements,
-/// which hold `guard`; rings start as NaN.
+/// as spec.alignment allows, which hold `guard`; rings start as NaN.
 class Launch {
 public:
   Launch(const DecodeSpec &spec, int batch, int slots) : spec(spec), random(7) {
@@ -168,7 +169,8 @@ private:
   std::vector<Buffer> buffers;
 
   uint64_t make(DataType type, int rows, int64_t inner, int64_t &pitch) {
-    pitch = inner + 3;
+    const int64_t unit = std::max(1, spec.alignment / byteSize(type));
+    pitch = (inner + 3 + unit - 1) / unit * unit;
     Buffer buffer{std::vector<char>(rows * pitch * byteSize(type)),
                   {type, 0, pitch},
                   rows,

@@ -36,7 +36,7 @@ static CompiledKernel doubling() {
   return kernel;
 }
 
-TEST_CASE("the emulation device runs a kernel", "[device]") {
+TEST_CASE("the emulation device runs a kernel", "[emulation]") {
   for (LaneOrder order : everyOrder()) {
     std::unique_ptr<Device> device =
         createEmulationDevice(*Target::parse("sm_90a"), order);
@@ -80,7 +80,7 @@ TEST_CASE("the emulation device runs a kernel", "[device]") {
   }
 }
 
-TEST_CASE("the emulation device checks its arguments", "[device]") {
+TEST_CASE("the emulation device checks its arguments", "[emulation]") {
   std::unique_ptr<Device> device = createEmulationDevice({});
   uint64_t empty = *device->allocate(0, "empty");
   uint64_t some = *device->allocate(4, "some");
@@ -100,7 +100,7 @@ TEST_CASE("the emulation device checks its arguments", "[device]") {
 }
 
 TEST_CASE("the emulation's one stream is null, and does all at once",
-          "[device]") {
+          "[emulation]") {
   std::unique_ptr<Device> device =
       createEmulationDevice(*Target::parse("sm_90a"));
   CHECK(device->stream() == nullptr);
@@ -141,7 +141,7 @@ TEST_CASE("the emulation's one stream is null, and does all at once",
              Catch::Contains("nearest is 'out'"));
 }
 
-TEST_CASE("a kernel of the emulation writes mapped memory", "[device]") {
+TEST_CASE("a kernel of the emulation writes mapped memory", "[emulation]") {
   std::unique_ptr<Device> device =
       createEmulationDevice(*Target::parse("sm_90a"));
   auto mapped = device->allocateMapped(8, "word");

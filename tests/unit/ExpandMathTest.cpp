@@ -1,12 +1,11 @@
 //===- ExpandMathTest.cpp - exp and log1p, as kernels compute them --------===//
 //
-// A kernel that applies one function to a vector runs under emulation on every
-// kind of f32, and is compared with the C library in double precision.
+// A kernel that applies one function to a vector runs on the test device on
+// every kind of f32, and is compared with the C library in double precision.
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/Compiler.h"
-#include "runtime/Device.h"
+#include "tests/unit/TestDevice.h"
 
 #include "mlir/Parser/Parser.h"
 
@@ -18,6 +17,7 @@
 #include <random>
 
 using namespace replayjit;
+using namespace replayjit::test;
 
 namespace {
 
@@ -55,32 +55,24 @@ replay.kernel @apply(%x: !replay.ptr<f32> {replay.name = "x", replay.readonly},
 /// One function after the other of each input, by a kernel.
 std::vector<float> runKernel(const std::vector<std::string> &functions,
                              const std::vector<float> &inputs) {
-  Compiler compiler;
-  auto compiled = compiler.compileForHost(
-      [&](mlir::MLIRContext &context) {
-        return mlir::parseSourceString<mlir::ModuleOp>(kernelText(functions),
-                                                       &context);
-      },
-      *Target::parse("sm_90a"), CompileOptions());
-  INFO(compiled.status().message);
-  REQUIRE(bool(compiled));
-
-  std::unique_ptr<Device> device =
-      createEmulationDevice(*Target::parse("sm_90a"));
+  TestKernel kernel([&](mlir::MLIRContext &context) {
+    return mlir::parseSourceString<mlir::ModuleOp>(kernelText(functions),
+                                                   &context);
+  });
+  Device &device = testDevice();
   size_t bytes = inputs.size() * sizeof(float);
   struct Params {
     uint64_t x, y;
     int32_t count;
-  } params = {*device->allocate(bytes, "x"), *device->allocate(bytes, "y"),
+  } params = {*device.allocate(bytes, "x"), *device.allocate(bytes, "y"),
               (int32_t)inputs.size()};
-  REQUIRE(device->copyToDevice(params.x, inputs.data(), bytes).isOk());
-  auto kernel = device->load(*compiled);
-  REQUIRE(bool(kernel));
+  REQUIRE(device.copyToDevice(params.x, inputs.data(), bytes).isOk());
   uint32_t blocks = (inputs.size() + kBlock - 1) / kBlock;
-  Status status = device->launch(**kernel, blocks, &params, sizeof params);
-  REQUIRE(status.message == "");
+  REQUIRE(kernel.launch(blocks, &params, sizeof params).message == "");
   std::vector<float> outputs(inputs.size());
-  REQUIRE(device->copyFromDevice(outputs.data(), params.y, bytes).isOk());
+  REQUIRE(device.copyFromDevice(outputs.data(), params.y, bytes).isOk());
+  for (uint64_t memory : {params.x, params.y})
+    REQUIRE(device.free(memory).isOk());
   return outputs;
 }
 
@@ -146,7 +138,7 @@ Worst worstOf(const std::vector<float> &in, const std::vector<float> &out,
 
 } // namespace
 
-TEST_CASE("exp is within 2 ulp of a normal result", "[math]") {
+TEST_CASE("exp is within 2 ulp of a normal result", "[math][device]") {
   // Around the largest argument with a finite result and the smallest with one
   // that is not zero, and where the expansion changes to another power of two.
   std::vector<float> more = {1,
@@ -181,7 +173,7 @@ TEST_CASE("exp is within 2 ulp of a normal result", "[math]") {
   CHECK(worst.error <= 2);
 }
 
-TEST_CASE("exp beyond the normal numbers is 0 or infinite", "[math]") {
+TEST_CASE("exp beyond the normal numbers is 0 or infinite", "[math][device]") {
   std::vector<float> in;
   for (float x = 87.0f; x < 110; x += 0.01f)
     in.insert(in.end(), {x, -x});
@@ -197,7 +189,7 @@ TEST_CASE("exp beyond the normal numbers is 0 or infinite", "[math]") {
   }
 }
 
-TEST_CASE("exp is exact where it can be", "[math]") {
+TEST_CASE("exp is exact where it can be", "[math][device]") {
   std::vector<float> in = {0.0f, -0.0f, kInf, -kInf, kNaN, -200, 200, 1e-30f},
                      out = runKernel({"math.exp"}, in);
   CHECK(out[0] == 1);
@@ -210,7 +202,7 @@ TEST_CASE("exp is exact where it can be", "[math]") {
   CHECK(out[7] == 1);
 }
 
-TEST_CASE("log1p is within 2 ulp from -1 to 2^126", "[math]") {
+TEST_CASE("log1p is within 2 ulp from -1 to 2^126", "[math][device]") {
   std::vector<float> more = {std::nextafter(-1.0f, 0.0f), -0.25f, 0.5f,
                              0x1p126f, std::nextafter(0x1p126f, 0.0f)};
   // Where 1 + u changes to another power of two times 3/4.
@@ -229,7 +221,7 @@ TEST_CASE("log1p is within 2 ulp from -1 to 2^126", "[math]") {
   CHECK(worst.error <= 2);
 }
 
-TEST_CASE("log1p is exact where it can be", "[math]") {
+TEST_CASE("log1p is exact where it can be", "[math][device]") {
   std::vector<float> in = {0.0f,   -0.0f,   kInf,   kNaN,
                            1e-30f, -1e-30f, 1e-42f, -1e-42f},
                      out = runKernel({"math.log1p"}, in);
@@ -243,7 +235,8 @@ TEST_CASE("log1p is exact where it can be", "[math]") {
 
 // The logarithm knows that its argument is at most 1, the exponential that its
 // own is never positive.
-TEST_CASE("log1p(exp(-|x|)) is within 2 ulp, and exp(-|x|) as well", "[math]") {
+TEST_CASE("log1p(exp(-|x|)) is within 2 ulp, and exp(-|x|) as well",
+          "[math][device]") {
   std::vector<float> in =
       inputs({1e-3f, 0.34657359f, 0.6931472f, 87, 88, 1e9f});
   std::erase_if(in, [](float x) { return std::fabs(x) > 87.33f && x == x; });

@@ -5,154 +5,68 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "kernels/Decode/DecodeBuilder.h"
-#include "kernels/Decode/DecodeReference.h"
-#include "runtime/Device.h"
+#include "tests/unit/TestDevice.h"
 
 #include <catch2/catch.hpp>
 
 #include <cmath>
-#include <map>
-#include <random>
 
 using namespace replayjit;
+using namespace replayjit::test;
 
 namespace {
 
-/// Tensors by their place in DecodeArgs.
-struct Tensors {
-  std::vector<std::pair<uint64_t DecodeArgs::*, std::vector<float>>> list;
-  std::vector<float> &operator[](uint64_t DecodeArgs::*member) {
-    for (auto &[key, values] : list)
-      if (key == member)
-        return values;
-    return list.emplace_back(member, std::vector<float>()).second;
+/// A row whose ring holds `cursor` tokens. The gate of ring row `infinite` is
+/// -inf, or with -1 that of the new token.
+void prepare(Launch &launch, int cursor, int infinite) {
+  const DecodeSpec &spec = launch.spec;
+  const int width = gateWidth(spec);
+  const DecodeTensors t = launch.tensors();
+  launch.freshInputs();
+  auto draw = [&] { return 0.3 * launch.normal(launch.random); };
+  for (int j = 0; j < cursor; ++j) {
+    for (int i = 0; i < spec.headDimV; ++i)
+      t.dRing.set(0, j * spec.headDimV + i, draw());
+    for (int i = 0; i < spec.headDimK; ++i)
+      t.kRing.set(0, j * spec.headDimK + i, draw());
+    for (int i = 0; i < width; ++i)
+      t.gRing.set(0, j * width + i,
+                  j == infinite ? -INFINITY : -std::abs(draw()));
   }
-  auto begin() { return list.begin(); }
-  auto end() { return list.end(); }
-};
-
-/// One request, one head: host copies of its tensors, uploaded on demand.
-struct OneRow {
-  DecodeSpec spec;
-  Tensors tensors;
-  std::vector<int32_t> slot = {0}, cursor = {0}, force = {0};
-
-  /// The arguments with every tensor's address from `addressOf`.
-  template <typename AddressOf> DecodeArgs args(AddressOf addressOf) {
-    DecodeArgs args;
-    for (auto &[member, values] : tensors)
-      args.*member = addressOf(values.data(), values.size() * 4);
-    args.stateIndices = addressOf(slot.data(), 4);
-    args.writePos = addressOf(cursor.data(), 4);
-    args.forceFlush = addressOf(force.data(), 4);
-    int64_t k = spec.headDimK, v = spec.headDimV, l = spec.ringDepth;
-    args.qStride = 2 * k + v;
-    args.aStride = gateWidth(spec);
-    args.bStride = 1;
-    args.outStride = v;
-    args.statePitch = k * v;
-    args.dPitch = l * v;
-    args.kPitch = l * k;
-    args.gPitch = l * gateWidth(spec);
-    args.batch = args.slots = 1;
-    args.scale = 0.25f;
-    return args;
-  }
-};
-
-void checkRow(Readout readout, bool isKda, int cursor, int infiniteRow) {
-  OneRow row;
-  DecodeSpec &spec = row.spec;
-  spec.isKda = isKda;
-  spec.numKeyHeads = spec.numValueHeads = 1;
-  spec.headDimK = spec.headDimV = 16;
-  spec.ringDepth = 8;
-  spec.readout = readout;
-  spec.actType = spec.gateType = spec.betaType = spec.outType = DataType::F32;
-  row.cursor = {cursor};
-
-  std::mt19937 random(3);
-  std::normal_distribution<float> normal;
-  auto fill = [&](uint64_t DecodeArgs::*member, int size) {
-    std::vector<float> &values = row.tensors[member];
-    values.resize(size);
-    for (float &value : values)
-      value = 0.3f * normal(random);
-  };
-  int width = gateWidth(spec);
-  fill(&DecodeArgs::q, 48);
-  fill(&DecodeArgs::a, width);
-  fill(&DecodeArgs::b, 1);
-  fill(&DecodeArgs::aLog, 1);
-  fill(&DecodeArgs::dtBias, width);
-  fill(&DecodeArgs::out, 16);
-  fill(&DecodeArgs::state, 256);
-  fill(&DecodeArgs::dRing, 128);
-  fill(&DecodeArgs::kRing, 128);
-  fill(&DecodeArgs::gRing, 8 * width);
-  for (int i = 0; i < 8 * width; ++i) {
-    float &gate = row.tensors[&DecodeArgs::gRing][i];
-    gate = i / width == infiniteRow ? -INFINITY : -std::abs(gate);
-  }
-  if (infiniteRow < 0) // The token's own gate: softplus(inf) = inf.
-    for (float &a : row.tensors[&DecodeArgs::a])
-      a = INFINITY;
-
-  Target target = *Target::parse("sm_90a");
-  DecodeTuning tuning{16, 16, 2, 2};
-  Compiler compiler;
-  auto kernel = compileDecode(compiler, spec, tuning, target, CompileOptions(),
-                              /*forHost=*/true);
-  INFO(kernel.status().message);
-  REQUIRE(kernel);
-  auto device = createEmulationDevice(target);
-  auto loaded = device->load(*kernel);
-  REQUIRE(loaded);
-  std::map<const void *, uint64_t> uploaded;
-  DecodeArgs args = row.args([&](const void *host, size_t bytes) {
-    auto memory = device->allocate(bytes, "tensor");
-    REQUIRE(memory);
-    REQUIRE(device->copyToDevice(*memory, host, bytes).isOk());
-    uploaded[host] = *memory;
-    return *memory;
-  });
-  Status status =
-      device->launch(**loaded, kernel->launch.blocksPerRow, &args, sizeof args);
-  INFO(status.message);
-  REQUIRE(status.isOk());
-
-  Tensors results = row.tensors;
-  for (auto &[member, values] : results)
-    REQUIRE(device
-                ->copyFromDevice(values.data(),
-                                 uploaded[row.tensors[member].data()],
-                                 values.size() * 4)
-                .isOk());
-  replayStep(spec, row.args([](const void *host, size_t) {
-    return reinterpret_cast<uint64_t>(host);
-  }));
-  double bound = readout == Readout::Rebuild ? 2e-3 : 2e-6;
-  for (auto member : {&DecodeArgs::out, &DecodeArgs::state, &DecodeArgs::dRing,
-                      &DecodeArgs::gRing})
-    for (size_t i = 0; i < results[member].size(); ++i) {
-      float have = results[member][i], want = row.tensors[member][i];
-      CAPTURE(i, have, want);
-      CHECK((have == want || std::abs(have - want) <= bound));
-    }
+  if (infinite < 0)
+    for (int i = 0; i < width; ++i)
+      t.a.set(0, i, INFINITY); // softplus(inf) = inf
+  t.writePos.set(0, 0, cursor);
 }
 
 } // namespace
 
-TEST_CASE("a gate of minus infinity forgets what came before") {
+TEST_CASE("a gate of minus infinity forgets what came before",
+          "[kernel][device]") {
+  constexpr int K = 16, V = 16, L = 8;
   for (bool isKda : {false, true})
     for (Readout readout : {Readout::OutputOnly, Readout::Rebuild}) {
+      DecodeSpec spec = makeSpec(1, 1, K, V, L);
+      spec.isKda = isKda;
+      spec.readout = readout;
+      TestKernel kernel(spec, DecodeTuning{16, 16, 2, 2});
+      const double bound = readout == Readout::Rebuild ? 2e-3 : 2e-6;
       // Reading and flushing; the newest, a middle, the oldest row and the
       // token.
       for (int cursor : {5, 7})
         for (int infinite : {cursor - 1, 2, 0, -1}) {
+          Launch launch(spec, 1, 1), expected(spec, 1, 1);
+          prepare(launch, cursor, infinite);
+          prepare(expected, cursor, infinite);
+          kernel.step(launch);
+          replayStep(spec, expected.args);
           CAPTURE(isKda, cursor, infinite);
-          checkRow(readout, isKda, cursor, infinite);
+          const DecodeTensors x = launch.tensors(), y = expected.tensors();
+          checkNear(x.out, y.out, 1, V, bound);
+          checkNear(x.state, y.state, 1, V * K, bound);
+          checkNear(x.dRing, y.dRing, 1, L * V, bound);
+          checkNear(x.kRing, y.kRing, 1, L * K, bound);
+          checkNear(x.gRing, y.gRing, 1, L * gateWidth(spec), bound);
         }
     }
 }

@@ -5,45 +5,17 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/Host/Emulator.h"
-#include "kernels/Decode/DecodeBuilder.h"
-#include "tests/unit/DecodeLaunch.h"
+#include "tests/unit/TestDevice.h"
 
 #include <catch2/catch.hpp>
 
 #include <cmath>
+#include <set>
 
 using namespace replayjit;
+using namespace replayjit::test;
 
 namespace {
-
-CompiledKernel compile(const DecodeSpec &spec) {
-  const Target target;
-  Compiler compiler;
-  Result<CompiledKernel> kernel =
-      compileDecode(compiler, spec, chooseTuning(spec, 1, target), target,
-                    CompileOptions(), /*forHost=*/true);
-  INFO(kernel.status().message);
-  REQUIRE(kernel);
-  return *kernel;
-}
-
-/// One step of `kernel` in the memory of `launch`, under emulation.
-void step(Launch &launch, const CompiledKernel &kernel) {
-  host::MemoryMap memory;
-  launch.forEachTensor([&](std::vector<char> &bytes) {
-    REQUIRE(memory.add("tensor", bytes.data(), bytes.size()));
-  });
-  REQUIRE(memory.add("error word", &launch.error, sizeof(launch.error)));
-  host::GridLaunch grid;
-  grid.entry = kernel.hostProgram->entry;
-  grid.sites = &kernel.hostProgram->sites;
-  grid.blocks = uint32_t(launch.args.batch) * kernel.launch.blocksPerRow;
-  grid.threads = kernel.launch.threads;
-  grid.sharedBytes = kernel.launch.sharedBytes;
-  grid.params = &launch.args;
-  REQUIRE(host::runGrid(grid, memory).message == "");
-}
 
 /// ||x - y|| / ||y|| over `rows` rows of `count` elements.
 double difference(const HostTensor &x, const HostTensor &y, int rows,
@@ -58,20 +30,20 @@ double difference(const HostTensor &x, const HostTensor &y, int rows,
   return std::sqrt(wrong / all);
 }
 
-void compare(const DecodeSpec &replaySpec) {
+void compare(const DecodeSpec &replaySpec, const DecodeTuning &tuning) {
   constexpr int batch = 3, slots = 5, steps = 4;
   DecodeSpec packedSpec = replaySpec;
   packedSpec.family = Family::Packed;
   packedSpec.hasForceFlush = false;
-  const CompiledKernel replay = compile(replaySpec);
-  const CompiledKernel packed = compile(packedSpec);
+  INFO(kernelName(replaySpec, tuning));
+  TestKernel replay(replaySpec, tuning), packed(packedSpec, tuning);
   Launch ofReplay(replaySpec, batch, slots), ofPacked(packedSpec, batch, slots);
   const int64_t outputs = replaySpec.numValueHeads * replaySpec.headDimV;
   for (int i = 0; i < steps; ++i) {
     ofReplay.freshInputs();
     ofPacked.freshInputs(); // the same: both draw from one seed
-    step(ofReplay, replay);
-    step(ofPacked, packed);
+    replay.step(ofReplay);
+    packed.step(ofPacked);
     const DecodeTensors x = ofReplay.tensors(), y = ofPacked.tensors();
     CAPTURE(i);
     CHECK(difference(x.out, y.out, batch, outputs) <= 2e-6);
@@ -84,7 +56,7 @@ void compare(const DecodeSpec &replaySpec) {
 
 } // namespace
 
-TEST_CASE("packed decode is replay with L = 1", "[kernel]") {
+TEST_CASE("packed decode is replay with L = 1", "[kernel][device]") {
   using enum DataType;
   struct Types {
     DataType act, out, state;
@@ -92,6 +64,7 @@ TEST_CASE("packed decode is replay with L = 1", "[kernel]") {
   struct Sizes {
     int H, HV, K, V;
   };
+  std::set<int> rowsOfBlocks;
   for (Types types : {Types{F32, F32, F32},
                       {BF16, F32, F32},
                       {BF16, BF16, BF16},
@@ -105,8 +78,15 @@ TEST_CASE("packed decode is replay with L = 1", "[kernel]") {
         spec.stateType = types.state;
         spec.isKda = gate > 0;
         spec.gate = gate == 2 ? Gate::LowerBound : Gate::Softplus;
-        spec.alignment = 0;
-        INFO(kernelName(spec, chooseTuning(spec, 1, Target{})));
-        compare(spec);
+        const DecodeTuning few = chooseTuning(spec, 1, testDevice().target());
+        const DecodeTuning many = chooseTuning(spec, 0, testDevice().target());
+        for (int alignment : {0, 16}) {
+          spec.alignment = alignment;
+          compare(spec, few);
+          if (alignment && many != few)
+            compare(spec, many);
+        }
+        rowsOfBlocks.insert({few.blockV, many.blockV});
       }
+  CHECK(rowsOfBlocks == std::set<int>{8, 16});
 }

@@ -1,6 +1,6 @@
 //===- PlanProblem.h - Random plans, on the host and on a device *- C++ -*-===//
 //
-// For unit tests in the emulation and for tests/gpu/plan_steps.cpp.
+// For unit tests in the emulation and for tests/gpu/PlanStepsTest.cpp.
 //
 //===----------------------------------------------------------------------===//
 #ifndef REPLAYJIT_TESTS_UNIT_PLANPROBLEM_H

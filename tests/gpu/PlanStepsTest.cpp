@@ -1,27 +1,34 @@
-//===- plan_steps.cpp - Plans on a GPU ------------------------------------===//
+//===- PlanStepsTest.cpp - Plans on a GPU ---------------------------------===//
 //
 // Begin and commit of random plans on a GPU and on the host, compared; then
 // what both cost in a CUDA graph. Assembled by the driver.
-//
-// Usage: plan-steps
 //
 //===----------------------------------------------------------------------===//
 
 #include "runtime/CompileOnMiss.h"
 #include "runtime/state/StepPlan.h"
 #include "tests/unit/PlanProblem.h"
+#include "tests/unit/TestDevice.h"
 
-#include <fmt/format.h>
+#include <catch2/catch.hpp>
+
+#include <cstdio>
 
 using namespace replayjit;
 using namespace replayjit::test;
 
-static int fail(const std::string &why) {
-  fmt::print(stderr, "plan-steps: error: {}\n", why);
-  return 1;
+static std::unique_ptr<Jit> createJit() {
+  AssembleOptions assemble;
+  assemble.preference = AssembleOptions::Preference::Driver;
+  JitOptions options;
+  options.compile = compileOnMiss(assemble);
+  Result<std::unique_ptr<Jit>> jit = Jit::create(testDevice(), options);
+  REQUIRE(jit.status().message == "");
+  return std::move(*jit);
 }
 
-/// One row a request, all live, in `groups` groups.
+/// Milliseconds of a step whose rows are all live, one a request, in 3 groups.
+/// Capture and warm-up must move no cursor.
 static Result<double> timeSteps(Device &device, Jit &jit, int rows) {
   std::vector<PoolGroup> groups(3);
   for (PoolGroup &group : groups) {
@@ -89,41 +96,33 @@ static Result<double> timeSteps(Device &device, Jit &jit, int rows) {
   return time;
 }
 
-int main() {
-  Result<std::unique_ptr<Device>> device = createCudaDevice(0);
-  if (!device)
-    return fail(device.status().message);
-  JitOptions options;
-  options.compile = compileOnMiss(AssembleOptions());
-  Result<std::unique_ptr<Jit>> jit = Jit::create(**device, options);
-  if (!jit)
-    return fail(jit.status().message);
+TEST_CASE("plans on a GPU do what the host does", "[plan][device]") {
+  const std::unique_ptr<Jit> jit = createJit();
   for (const DecodeSpec &spec : planSpecs()) {
-    Result<KernelHandle> begin =
-        (*jit)->prepare(planSpec(spec, Family::PlanBegin), 0);
-    Result<KernelHandle> commit =
-        (*jit)->prepare(planSpec(spec, Family::PlanCommit), 0);
-    if (!begin || !commit)
-      return fail((begin ? commit : begin).status().message);
+    auto begin = jit->prepare(planSpec(spec, Family::PlanBegin), 0);
+    auto commit = jit->prepare(planSpec(spec, Family::PlanCommit), 0);
+    REQUIRE(begin.status().message == "");
+    REQUIRE(commit.status().message == "");
+    INFO(begin->info().name);
     constexpr int rounds = 2000;
     Result<PlanCounts> counts = comparePlans(
-        **device, spec,
+        testDevice(), spec,
         [&](const PlanArgs &args) { return begin->launch(args); },
         [&](const PlanArgs &args) { return commit->launch(args); }, rounds);
-    if (!counts)
-      return fail(counts.status().message);
-    if (counts->same != rounds)
-      return fail(fmt::format("{}: round {} differs from the host",
-                              begin->info().name, counts->same));
-    fmt::print("{}: {} plans as on the host, {} with errors\n",
-               begin->info().name, rounds, counts->reported);
+    REQUIRE(counts.status().message == "");
+    CHECK(counts->same == rounds);
+    // The rounds are of some use.
+    CHECK(counts->reported > rounds / 10);
+    CHECK(counts->moved > rounds / 4);
   }
+}
+
+TEST_CASE("begin and commit in a graph", "[plan][device]") {
+  const std::unique_ptr<Jit> jit = createJit();
   for (int rows : {1, 64, 256, 1024}) {
-    Result<double> time = timeSteps(**device, **jit, rows);
-    if (!time)
-      return fail(time.status().message);
-    fmt::print("begin and commit of {} rows, 3 groups: {:.2f} us\n", rows,
-               1000 * *time);
+    Result<double> time = timeSteps(testDevice(), *jit, rows);
+    REQUIRE(time.status().message == "");
+    std::printf("begin and commit of %d rows, 3 groups: %.2f us\n", rows,
+                1000 * *time);
   }
-  return 0;
 }
