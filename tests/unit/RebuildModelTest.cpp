@@ -211,7 +211,7 @@ constexpr Case cases[] = {
     {F16, F16, F16, 2, 2, 96, 80, 6, 64, 2}, // masked edges
     {F32, F32, F32, 1, 2, 128, 64, 5, 64, 4},
     {F32, BF16, BF16, 1, 2, 64, 64, 8, 32, 1},
-    {BF16, F32, F32, 1, 3, 64, 64, 5, 32, 2, Gate::LowerBound},
+    {BF16, F32, F32, 2, 6, 64, 64, 5, 32, 2, Gate::LowerBound},
     {F32, F32, F32, 1, 4, 64, 64, 4, 32, 1, Gate::LowerBound},
 };
 constexpr int numSteps = 4;
