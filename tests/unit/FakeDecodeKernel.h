@@ -68,7 +68,8 @@ enum class Bug {
   TakesTrackForNull,  ///< A track slot past the end is taken for none.
 };
 
-/// One launch of the decode operator in fp32 on host memory.
+/// One launch of the decode operator in fp32 on host memory. Sums over K are
+/// taken in double: those of kernels are trees, which are nearly as exact.
 inline void fakeDecode(const DecodeSpec &spec, const DecodeArgs &args,
                        Bug bug) {
   const int H = spec.numKeyHeads, HV = spec.numValueHeads;
@@ -171,7 +172,7 @@ inline void fakeDecode(const DecodeSpec &spec, const DecodeArgs &args,
     for (int hv = 0; hv < HV; ++hv) {
       const int h = bug == Bug::WrongHeadMapping ? hv % H : hv / (HV / H);
       std::vector<float> q(K), k(K);
-      float qq = 0, kk = 0;
+      double qq = 0, kk = 0;
       for (int i = 0; i < K; ++i) {
         q[i] = load(spec.actType, qRow, h * K + i);
         k[i] = load(spec.actType, kRow, h * K + i);
@@ -179,8 +180,9 @@ inline void fakeDecode(const DecodeSpec &spec, const DecodeArgs &args,
         kk += k[i] * k[i];
       }
       for (int i = 0; i < K; ++i) {
-        q[i] *= args.scale * (spec.qkL2Norm ? 1 / std::sqrt(qq + 1e-6f) : 1);
-        k[i] *= spec.qkL2Norm ? 1 / std::sqrt(kk + 1e-6f) : 1;
+        q[i] *=
+            args.scale * (spec.qkL2Norm ? float(1 / std::sqrt(qq + 1e-6)) : 1);
+        k[i] *= spec.qkL2Norm ? float(1 / std::sqrt(kk + 1e-6)) : 1;
       }
       auto gateOf = [&](int head, int c) {
         const int bias =
@@ -215,8 +217,9 @@ inline void fakeDecode(const DecodeSpec &spec, const DecodeArgs &args,
       // The ring: weights of its rows, and their products with q and k.
       const int ringRows = bug == Bug::ReadsRingRowM ? m + 1 : m;
       std::vector<std::vector<float>> W(ringRows, std::vector<float>(K));
-      std::vector<float> ringKq(ringRows), ringKk(ringRows), gates(K), A(K);
-      float kq = 0;
+      std::vector<float> gates(K), A(K);
+      std::vector<double> ringKq(ringRows), ringKk(ringRows);
+      double kq = 0;
       const bool rounds = bug == Bug::RoundsDotOperands;
       auto operand = [&](float x) {
         return rounds ? float(roundTo(spec.outType, x)) : x;
@@ -284,7 +287,7 @@ inline void fakeDecode(const DecodeSpec &spec, const DecodeArgs &args,
               to * args.statePitch + stateIndex(v, i), S);
       };
       for (int v = 0; v < V; ++v) {
-        float Sq = 0, Sk = 0;
+        double Sq = 0, Sk = 0;
         for (int i = 0; i < K; ++i) {
           float S0 = loadState(v, i);
           Sq += S0 * (A[i] * alpha[i] * q[i]);
