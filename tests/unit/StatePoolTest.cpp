@@ -182,7 +182,7 @@ TEST_CASE("a slot without a ring is copied, but not decoded", "[state]") {
       const ModelRow cached{1, 6, ring}, filled{0, 1, 0};
       std::vector<GroupIndices> groups;
       auto inputs = [&](const ModelRow &row, const ints &dst) {
-        StepInputs result = model.inputs({row}, dst);
+        StepInputs result = model.slotInputs({row}, dst);
         groups.assign(result.groups.begin(), result.groups.end());
         for (GroupIndices &group : groups)
           if (ring == NotGiven)

@@ -31,8 +31,8 @@ def choice(field, value):
     if value not in _CHOICES[field]:
         raise ValueError(f"{field}: '{value}' is not allowed; allowed are "
                          + ", ".join(_CHOICES[field]))
-    number = _CHOICES[field].index(value)
-    return _abi.OWN_TYPE + number if field.startswith("own_") else number
+    index = _CHOICES[field].index(value)
+    return _abi.OWN_TYPE + index if field.startswith("own_") else index
 
 
 def own_type(type, usual):
