@@ -29,8 +29,10 @@ constexpr int64_t anyNumber = std::numeric_limits<int64_t>::max();
 // Measured on an H200 with K = V = 128 and HV = 32. Few heads do not fill the
 // GPU: smaller blocks shorten the way of one token. Whole heads load the ring,
 // q and k once. Half the state's bytes reach that point with fewer heads.
-constexpr BlockChoice fp32Blocks[] = {
-    {128, 32, 4, 144, 2}, {4096, 64, 4, 168, 2}, {anyNumber, 128, 4, 0, 2}};
+constexpr BlockChoice fp32Blocks[] = {{32, 32, 4, 144, 2},
+                                      {128, 64, 4, 0, 2},
+                                      {4096, 64, 4, 168, 2},
+                                      {anyNumber, 128, 4, 0, 2}};
 constexpr BlockChoice halfBlocks[] = {
     {32, 16, 2, 0, 2}, {256, 64, 4, 168, 2}, {anyNumber, 128, 4, 0, 2}};
 // A scan of the gates for each block: larger ones pay sooner. Where the gates

@@ -84,8 +84,9 @@ TEST_CASE("the tuning follows the batch", "[spec]") {
   };
   DecodeSpec spec; // 32 value heads, K = V = 128
   CHECK(choose(spec, 1).blockV == 32);
-  CHECK(choose(spec, 4).blockV == 32); // 128 heads
-  CHECK(choose(spec, 5).blockV == 64);
+  CHECK(choose(spec, 2).blockV == 64);
+  CHECK(choose(spec, 4).maxRegisters == 0); // 128 heads
+  CHECK(choose(spec, 5).maxRegisters == 168);
   CHECK(choose(spec, 128).blockV == 64); // 4096 heads
   CHECK(choose(spec, 129).blockV == 128);
   CHECK(choose(spec, 0).blockV == 128);
@@ -95,6 +96,7 @@ TEST_CASE("the tuning follows the batch", "[spec]") {
     CHECK(choose(spec, rows).numWarps == 4);
 
   spec.stateType = DataType::BF16;
+  CHECK(choose(spec, 1).blockV == 16);
   CHECK(choose(spec, 2).blockV == 64);
   CHECK(choose(spec, 8).blockV == 64);
   CHECK(choose(spec, 9).blockV == 128);
