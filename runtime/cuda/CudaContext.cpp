@@ -38,17 +38,18 @@ bool CudaContext::isAlive() const {
 }
 
 ContextScope::ContextScope(const CudaContext &context) : api(context.api()) {
-  // By its id: a later context may have the handle of one that is gone, and the
-  // driver pushes that one, too.
-  unsigned long long current = 0;
-  if (api.cuCtxGetId(nullptr, &current) == CUDA_SUCCESS &&
-      current == context.identity())
-    return;
+  CUcontext current = nullptr;
+  const bool isCurrent = api.cuCtxGetCurrent(&current) == CUDA_SUCCESS &&
+                         current == context.handle();
+  // A later context may have the handle of one that is gone, and the driver
+  // pushes that one, too.
   if (!context.isAlive()) {
     made = Status::error(StatusCode::DriverError,
                          "the CUDA context has been destroyed");
     return;
   }
+  if (isCurrent)
+    return;
   made = REPLAYJIT_CU(api, cuCtxPushCurrent, context.handle());
   isPushed = made.isOk();
 }
