@@ -113,6 +113,7 @@ class NumberTest(unittest.TestCase):
                     [(spec, 1), (spec, wide)])),
                 ("stream", many, lambda: runtime.synchronize(many)),
                 ("stream", many, lambda: runtime.prepare(spec, stream=many)),
+                ("stream", many, lambda: runtime.prepare_all([], stream=many)),
                 ("ordinal", 2**32, lambda: replayjit.Runtime.cuda(2**32)),
                 ("workers", 2**32 + 1, lambda: replayjit.Runtime.emulation(
                     workers=2**32 + 1)),

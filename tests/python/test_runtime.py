@@ -276,6 +276,7 @@ driver.cuStreamBeginCapture_v2(ctypes.c_void_p(stream), 0)
 print(gpu.is_capturing(), gpu.is_capturing(stream))
 library().replayjit_device_allocate = None
 for act in (lambda: gpu.prepare(spec, stream=stream),
+            lambda: gpu.prepare_all([(spec, 1)], stream=stream),
             lambda: decode(*inputs, stream=stream),
             lambda: replayjit.bind(decode, *inputs, stream=stream),
             lambda: replayjit.StatePool([(spec, [rings])], integers,
@@ -288,7 +289,7 @@ for act in (lambda: gpu.prepare(spec, stream=stream),
 """).splitlines()
         self.assertEqual(told[:2], ["False False", "False True"])
         refused = ": not possible while launches are captured; do it before 1"
-        self.assertEqual(told[2:], ["prepare  1"] * 3 + [
+        self.assertEqual(told[2:], ["prepare  1"] * 4 + [
             "StatePool" + refused, "StepPlan" + refused])
 
     def test_memory(self):

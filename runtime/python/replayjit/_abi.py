@@ -21,8 +21,9 @@ OWN_TYPE = 0x100
 #: Fields that are true or false.
 _TRUTHS = frozenset("""
     is_kda qk_l2_norm beta_round has_force_flush is_circular has_separate_qkv
-    has_ring_indices has_dst_indices has_track_indices has_mask use_environment
-    cache_read_only must_hit always_compile compile batch_invariant""".split())
+    has_ring_indices has_dst_indices has_track_indices has_mask
+    has_programmatic_launch trap_on_error use_environment cache_read_only
+    must_hit always_compile compile batch_invariant""".split())
 
 
 def _fields(kind, names):
@@ -213,9 +214,9 @@ FALLIBLE = {
     "replayjit_jit_create": [c_void_p, POINTER(JitOptions), _OUT],
     "replayjit_jit_prepare_on": [c_void_p, c_void_p, POINTER(DecodeSpec),
                                  c_int32, _OUT],
-    "replayjit_jit_prepare_all": [
-        c_void_p, POINTER(c_void_p), POINTER(c_int32), c_size_t, ProgressFn,
-        c_void_p, _OUT, _OUT],
+    "replayjit_jit_prepare_all_on": [
+        c_void_p, c_void_p, POINTER(c_void_p), POINTER(c_int32), c_size_t,
+        ProgressFn, c_void_p, _OUT, _OUT],
     "replayjit_kernel_info": [c_void_p, POINTER(KernelInfo)],
     "replayjit_kernel_launch": [c_void_p, c_void_p, POINTER(DecodeArgs),
                                 c_uint32],

@@ -142,10 +142,11 @@ class Runtime:
             number("rows", rows, c_int32), byref(kernel)))
         return Kernel(kernel.value)
 
-    def prepare_all(self, requests, progress=None):
-        """Prepares (spec, rows) pairs in parallel: a list of kernels. Raises
-        the first failure after all were tried. `progress(done, total, name)` is
-        called from other threads, one at a time; name is None for a failure."""
+    def prepare_all(self, requests, progress=None, stream=None):
+        """Prepares (spec, rows) pairs in parallel: a list of kernels; under
+        capture as prepare. Raises the first failure after all were tried.
+        `progress(done, total, name)` is called from other threads, one at a
+        time; name is None for a failure."""
         pairs = [items(f"requests[{at}]", pair, 2)
                  for at, pair in enumerate(items("requests", requests))]
         count = len(pairs)
@@ -162,8 +163,8 @@ class Runtime:
         def hear(_, done, total, name, error):
             progress(done, total, name.decode() if name else None)
 
-        error = library().replayjit_jit_prepare_all(
-            self.jit, specs, rows, count,
+        error = library().replayjit_jit_prepare_all_on(
+            self.jit, stream_of(self, stream), specs, rows, count,
             _abi.ProgressFn(hear) if progress else _abi.ProgressFn(), None,
             kernels, None)
         made = [Kernel(address) if address else None for address in kernels]
@@ -293,12 +294,12 @@ def cuda(ordinal):
             return Runtime.cuda(ordinal)
 
 
-def prepare_all(requests, runtime=None, progress=None):
+def prepare_all(requests, runtime=None, progress=None, stream=None):
     """Runtime.prepare_all, for an engine's start; on CUDA device 0 if no
     runtime is given."""
     runtime = cuda(0) if runtime is None else instance("runtime", runtime,
                                                        Runtime)
-    return runtime.prepare_all(requests, progress)
+    return runtime.prepare_all(requests, progress, stream)
 
 
 def current_stream(runtime):
