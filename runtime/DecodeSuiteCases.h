@@ -23,6 +23,24 @@ struct Variation {
   DecodeTuning tuning = {0, 0, 0, 0};
 };
 
+/// Types of the gates' inputs: all four other than usual,
+inline void gatesFp32(P &p) {
+  p.spec.gateType = p.spec.betaType = F32;
+  p.spec.paramType = p.spec.biasType = BF16;
+}
+/// as Kimi and Qwen3-Next are served,
+inline void betaFp32(P &p) {
+  p.spec.betaType = F32;
+  p.spec.biasType = BF16;
+  p.spec.betaRound = true;
+}
+/// and the other way round.
+inline void gateFp32(P &p) {
+  p.spec.gateType = F32;
+  p.spec.paramType = BF16;
+  p.spec.betaRound = true;
+}
+
 /// Small, and with all that a batch can contain: rows at different ring phases,
 /// a null slot, forced flushes (two in a row, the first and the last step),
 /// space between rows and slots.

@@ -21,24 +21,9 @@ static constexpr Variation packedVariations[] = {
     {"bf16", [](P &p) { setTypes(p.spec, BF16, BF16, BF16, F32); }},
     {"fp16", [](P &p) { setTypes(p.spec, F16, F16, F16, F32); }},
     {"bf16-out-fp32", [](P &p) { setTypes(p.spec, BF16, F32, F32, F32); }},
-    {"gate-fp32",
-     [](P &p) {
-       p.spec.gateType = p.spec.betaType = F32;
-       p.spec.paramType = p.spec.biasType = BF16;
-     }},
-    // As Kimi and Qwen3-Next are served.
-    {"beta-fp32-bias-bf16",
-     [](P &p) {
-       p.spec.betaType = F32;
-       p.spec.biasType = BF16;
-       p.spec.betaRound = true;
-     }},
-    {"gate-fp32-param-bf16",
-     [](P &p) {
-       p.spec.gateType = F32;
-       p.spec.paramType = BF16;
-       p.spec.betaRound = true;
-     }},
+    {"gate-fp32", gatesFp32},
+    {"beta-fp32-bias-bf16", betaFp32},
+    {"gate-fp32-param-bf16", gateFp32},
     {"k64-v128", [](P &p) { setSizes(p.spec, 1, 1, 64, 128, 1); }},
     {"k128-v64-r3", [](P &p) { setSizes(p.spec, 2, 6, 128, 64, 1); }},
     {"k96-v80", [](P &p) { setSizes(p.spec, 1, 2, 96, 80, 1); }},
