@@ -26,9 +26,9 @@
 #include <fmt/format.h>
 
 using namespace mlir;
-using namespace replayjit;
+using namespace replayjit::internal;
 
-void replayjit::registerDialects(DialectRegistry &registry) {
+void replayjit::internal::registerDialects(DialectRegistry &registry) {
   registry.insert<replay::ReplayDialect, arith::ArithDialect, math::MathDialect,
                   scf::SCFDialect, cf::ControlFlowDialect, LLVM::LLVMDialect,
                   NVVM::NVVMDialect>();

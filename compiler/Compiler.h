@@ -7,7 +7,7 @@
 #ifndef REPLAYJIT_COMPILER_COMPILER_H
 #define REPLAYJIT_COMPILER_COMPILER_H
 
-#include "compiler/CompiledKernel.h"
+#include "base/CompiledKernel.h"
 #include "compiler/NVPTX/AssembleCubin.h"
 #include "compiler/Pipeline.h"
 #include "compiler/Support/StageDump.h"
@@ -18,7 +18,7 @@
 #include <functional>
 #include <memory>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 /// How far a compilation goes.
 enum class Stage { Tiles, ThreadProgram, LLVMDialect, LLVMIR, PTX, Cubin };
@@ -60,6 +60,6 @@ private:
 /// Registers our dialects and all that the pipelines use.
 void registerDialects(mlir::DialectRegistry &registry);
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

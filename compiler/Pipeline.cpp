@@ -17,11 +17,11 @@
 #include "mlir/Transforms/Passes.h"
 
 using namespace mlir;
-using namespace replayjit;
+using namespace replayjit::internal;
 using replay::KernelOp;
 
-void replayjit::buildTilePipeline(OpPassManager &pm,
-                                  const PipelineOptions &options) {
+void replayjit::internal::buildTilePipeline(OpPassManager &pm,
+                                            const PipelineOptions &options) {
   ExpandStatePassOptions expand;
   expand.rebuild = options.rebuild;
   expand.blockK = options.blockK;
@@ -43,7 +43,7 @@ void replayjit::buildTilePipeline(OpPassManager &pm,
   pm.addNestedPass<KernelOp>(createAssignLayoutsPass());
 }
 
-void replayjit::buildThreadPipeline(OpPassManager &pm) {
+void replayjit::internal::buildThreadPipeline(OpPassManager &pm) {
   pm.addPass(createConvertReplayToNVVMPass());
   pm.addPass(createMergeBarriersPass());
   pm.addPass(createExpandMathPass());
@@ -61,13 +61,13 @@ static void addToLLVM(OpPassManager &pm) {
   pm.addPass(createReconcileUnrealizedCastsPass());
 }
 
-void replayjit::buildGPUPipeline(OpPassManager &pm) {
+void replayjit::internal::buildGPUPipeline(OpPassManager &pm) {
   pm.addPass(createLowerMathForGPUPass());
   pm.addPass(createLowerMemoryForGPUPass());
   addToLLVM(pm);
 }
 
-void replayjit::buildHostPipeline(OpPassManager &pm) {
+void replayjit::internal::buildHostPipeline(OpPassManager &pm) {
   pm.addPass(createHostLoweringPass());
   addToLLVM(pm);
 }
@@ -86,7 +86,7 @@ struct TilePipelineOptions : PassPipelineOptions<TilePipelineOptions> {
 };
 } // namespace
 
-void replayjit::registerPipelines() {
+void replayjit::internal::registerPipelines() {
   static PassPipelineRegistration<TilePipelineOptions> tile(
       "replay-tile-pipeline", "Replay level to tiles with layouts",
       [](OpPassManager &pm, const TilePipelineOptions &options) {

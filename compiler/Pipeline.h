@@ -6,7 +6,7 @@
 
 #include <string>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 /// Choices that the passes need; a kernel's spec and tuning decide them.
 struct PipelineOptions {
@@ -29,6 +29,6 @@ void buildHostPipeline(mlir::OpPassManager &pm);
 /// Registers the four as replay-{tile,thread,gpu,host}-pipeline.
 void registerPipelines();
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

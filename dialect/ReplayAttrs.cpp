@@ -8,7 +8,7 @@
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
-using namespace replayjit::replay;
+using namespace replayjit::internal::replay;
 
 #define GET_ATTRDEF_CLASSES
 #include "dialect/ReplayAttrs.cpp.inc"

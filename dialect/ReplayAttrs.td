@@ -41,7 +41,7 @@ def Replay_LayoutAttr : AttrDef<Replay_Dialect, "Layout",
 
 class Replay_Enum<string name, string summary, list<I32EnumAttrCase> cases>
     : I32EnumAttr<name, summary, cases> {
-  let cppNamespace = "::replayjit::replay";
+  let cppNamespace = "::replayjit::internal::replay";
   let genSpecializedAttr = 0;
 }
 

@@ -6,7 +6,7 @@
 #include "mlir/Dialect/LLVMIR/LLVMTypes.h"
 
 using namespace mlir;
-using namespace replayjit::replay;
+using namespace replayjit::internal::replay;
 
 #include "dialect/ReplayDialect.cpp.inc"
 #include "dialect/ReplayEnums.cpp.inc"
@@ -20,7 +20,7 @@ void ReplayDialect::initialize() {
       >();
 }
 
-bool replayjit::replay::isTileType(Type type) {
+bool replayjit::internal::replay::isTileType(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   if (!tensor || tensor.getRank() < 1 || tensor.getRank() > 2)
     return false;
@@ -29,10 +29,10 @@ bool replayjit::replay::isTileType(Type type) {
   });
 }
 
-bool replayjit::replay::isThreadPointer(Type type) {
+bool replayjit::internal::replay::isThreadPointer(Type type) {
   return isa<LLVM::LLVMPointerType>(type);
 }
 
-int64_t replayjit::replay::elementBytes(Type type) {
+int64_t replayjit::internal::replay::elementBytes(Type type) {
   return llvm::divideCeil(type.getIntOrFloatBitWidth(), 8);
 }

@@ -23,7 +23,7 @@
 #define GET_TYPEDEF_CLASSES
 #include "dialect/ReplayTypes.h.inc"
 
-namespace replayjit::replay {
+namespace replayjit::internal::replay {
 
 /// True for ranked tensors of rank 1 or 2 whose dimensions are powers of two.
 bool isTileType(mlir::Type type);
@@ -43,7 +43,7 @@ inline constexpr llvm::StringLiteral kMaxRegisters = "replay.max_registers";
 inline constexpr llvm::StringLiteral kProgrammaticLaunch =
     "replay.programmatic_launch";
 
-} // namespace replayjit::replay
+} // namespace replayjit::internal::replay
 
 #define GET_OP_CLASSES
 #include "dialect/ReplayOps.h.inc"

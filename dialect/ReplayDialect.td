@@ -7,7 +7,7 @@ include "mlir/IR/OpBase.td"
 
 def Replay_Dialect : Dialect {
   let name = "replay";
-  let cppNamespace = "::replayjit::replay";
+  let cppNamespace = "::replayjit::internal::replay";
   let summary = "Tile programs for linear-attention decode kernels";
   let description = [{
     A kernel of this dialect is the program of one block: scalars are uniform

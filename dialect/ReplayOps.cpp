@@ -7,7 +7,7 @@
 #include "mlir/Interfaces/FunctionImplementation.h"
 
 using namespace mlir;
-using namespace replayjit::replay;
+using namespace replayjit::internal::replay;
 
 #define GET_OP_CLASSES
 #include "dialect/ReplayOps.cpp.inc"

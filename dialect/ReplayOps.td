@@ -24,11 +24,11 @@ class Replay_Op<string mnemonic, list<Trait> traits = []>
     : Op<Replay_Dialect, mnemonic, traits>;
 
 def Replay_Tile : Type<
-    CPred<"::replayjit::replay::isTileType($_self)">,
+    CPred<"::replayjit::internal::replay::isTileType($_self)">,
     "a tile: a ranked tensor of rank 1 or 2 whose dimensions are powers of two",
     "::mlir::RankedTensorType">;
 def Replay_ThreadPointer : Type<
-    CPred<"::replayjit::replay::isThreadPointer($_self)">, "an LLVM pointer">;
+    CPred<"::replayjit::internal::replay::isThreadPointer($_self)">, "an LLVM pointer">;
 def Replay_Scalar : AnyTypeOf<[AnySignlessInteger, AnyFloat]>;
 def Replay_TileOrScalar : AnyTypeOf<[Replay_Tile, Replay_Scalar]>;
 def Replay_FloatTileOrScalar : AnyTypeOf<[Replay_Tile, AnyFloat]>;
@@ -277,7 +277,7 @@ def Replay_LoadOp : Replay_Op<"load", [AttrSizedOperandSegments,
   let arguments = (ins Replay_ViewType:$view, Variadic<I32>:$offsets,
     Optional<Replay_Tile>:$mask,
     DefaultValuedAttr<Replay_CachePolicyAttr,
-      "::replayjit::replay::CachePolicy::Normal">:$cache);
+      "::replayjit::internal::replay::CachePolicy::Normal">:$cache);
   let results = (outs Replay_TileOrScalar:$result);
   let hasVerifier = 1;
   let assemblyFormat = [{ $view `[` $offsets `]` (`mask` $mask^ `:` type($mask))?
@@ -655,7 +655,7 @@ def Replay_LdOp : Replay_Op<"ld", [MemoryEffects<[MemRead]>]> {
   }];
   let arguments = (ins Replay_ThreadPointer:$address, Optional<I1>:$predicate,
     UnitAttr:$readonly, DefaultValuedAttr<Replay_CachePolicyAttr,
-      "::replayjit::replay::CachePolicy::Normal">:$cache);
+      "::replayjit::internal::replay::CachePolicy::Normal">:$cache);
   let results = (outs Variadic<Replay_Scalar>:$results);
   let hasVerifier = 1;
   let assemblyFormat = [{ $address (`if` $predicate^)? attr-dict `:`

@@ -7,7 +7,7 @@
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
-using namespace replayjit::replay;
+using namespace replayjit::internal::replay;
 
 #define GET_TYPEDEF_CLASSES
 #include "dialect/ReplayTypes.cpp.inc"

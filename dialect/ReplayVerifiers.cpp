@@ -9,7 +9,7 @@
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
-using namespace replayjit::replay;
+using namespace replayjit::internal::replay;
 
 static RankedTensorType tile(Value value) {
   return dyn_cast<RankedTensorType>(value.getType());

@@ -7,8 +7,8 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
-using namespace replayjit;
-using namespace replayjit::replay;
+using namespace replayjit::internal;
+using namespace replayjit::internal::replay;
 
 KernelBuilder::KernelBuilder(MLIRContext &context, const std::string &name,
                              const std::vector<ArgumentSpec> &arguments,

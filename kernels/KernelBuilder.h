@@ -2,7 +2,7 @@
 #ifndef REPLAYJIT_KERNELS_KERNELBUILDER_H
 #define REPLAYJIT_KERNELS_KERNELBUILDER_H
 
-#include "kernels/DataType.h"
+#include "base/DataType.h"
 
 #include "dialect/ReplayDialect.h"
 
@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 /// A kernel argument: a pointer to `type`, or a scalar of it.
 struct ArgumentSpec {
@@ -135,6 +135,6 @@ private:
   replay::KernelOp kernel;
 };
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

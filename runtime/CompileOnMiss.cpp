@@ -7,7 +7,7 @@
 #include <mutex>
 #include <utility>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 namespace {
 
@@ -53,4 +53,4 @@ CompileFn compileOnMiss(AssembleOptions assemble) {
   };
 }
 
-} // namespace replayjit
+} // namespace replayjit::internal

@@ -10,13 +10,13 @@
 #include "compiler/NVPTX/AssembleCubin.h"
 #include "runtime/Jit.h"
 
-namespace replayjit {
+namespace replayjit::internal {
 
 /// For JitOptions::compile. With the driver as assembler it stops at PTX. Each thread that compiles at the same time as
 /// others has a Compiler of its own; they are kept for later calls.
 CompileFn
 compileOnMiss(AssembleOptions assemble = AssembleOptions::fromEnvironment());
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

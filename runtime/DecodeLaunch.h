@@ -2,11 +2,11 @@
 #ifndef REPLAYJIT_RUNTIME_DECODELAUNCH_H
 #define REPLAYJIT_RUNTIME_DECODELAUNCH_H
 
-#include "compiler/CompiledKernel.h"
+#include "base/CompiledKernel.h"
 #include "kernels/Decode/TritonArgs.h"
 #include "kernels/Plan/PlanArgs.h"
 
-namespace replayjit {
+namespace replayjit::internal {
 
 /// The blocks that serve `rows` rows: one dimension, or Triton's (V tiles, B,
 /// HV). Their number fits in 32 bits.
@@ -43,6 +43,6 @@ Status withParams(const DecodeSpec &, const Args &args, Launch launch) {
   return launch(static_cast<const void *>(&args), sizeof(args));
 }
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

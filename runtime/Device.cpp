@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 Status Device::lacks(std::string_view what) const {
   return Status::error(StatusCode::Unsupported,
@@ -60,4 +60,4 @@ Status Device::copyFromDeviceOn(void *, void *, uint64_t, size_t) {
 
 Status Device::synchronizeOn(void *) { return lacks("stream"); }
 
-} // namespace replayjit
+} // namespace replayjit::internal

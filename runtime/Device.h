@@ -7,7 +7,7 @@
 #ifndef REPLAYJIT_RUNTIME_DEVICE_H
 #define REPLAYJIT_RUNTIME_DEVICE_H
 
-#include "compiler/CompiledKernel.h"
+#include "base/CompiledKernel.h"
 #include "compiler/Host/LaneOrder.h"
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 #include <memory>
 #include <string_view>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 /// How a launch follows what its stream did before.
 enum class LaunchOrder {
@@ -167,6 +167,6 @@ std::unique_ptr<Device>
 createEmulationDevice(Target target,
                       host::LaneOrder order = host::LaneOrder::forward());
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

@@ -11,7 +11,7 @@
 #include <limits>
 #include <map>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 namespace {
 
@@ -266,4 +266,4 @@ std::unique_ptr<Device> createEmulationDevice(Target target,
   return std::make_unique<EmulationDevice>(std::move(target), order);
 }
 
-} // namespace replayjit
+} // namespace replayjit::internal

@@ -15,7 +15,7 @@
 #include <mutex>
 #include <thread>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 Result<JitOptions> JitOptions::fromEnvironment() {
   Result<DiskCacheOptions> cache = DiskCacheOptions::fromEnvironment();
@@ -282,4 +282,4 @@ Device &Jit::device() const { return *state->device; }
 
 CacheCounters Jit::counters() const { return state->once.counters(); }
 
-} // namespace replayjit
+} // namespace replayjit::internal

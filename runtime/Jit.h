@@ -15,7 +15,7 @@
 #include <memory>
 #include <vector>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 /// What a compiler is asked for. `forHost`: a host program, for emulation.
 struct CompileRequest {
@@ -106,6 +106,6 @@ private:
   std::unique_ptr<State> state;
 };
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

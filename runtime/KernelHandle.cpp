@@ -9,7 +9,7 @@
 #include <limits>
 #include <type_traits>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 static int64_t rowsOf(const DecodeArgs &args) { return args.batch; }
 static int64_t rowsOf(const MaterializeArgs &args) {
@@ -125,4 +125,4 @@ Status KernelHandle::launchOn(void *stream, const PlanArgs &args,
   return launchOnWith(stream, args, check, order);
 }
 
-} // namespace replayjit
+} // namespace replayjit::internal

@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 /// Where the code of a kernel came from when it was prepared.
 enum class KernelOrigin {
@@ -93,6 +93,6 @@ private:
   std::shared_ptr<const Prepared> kernel;
 };
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

@@ -13,7 +13,7 @@
 #include <atomic>
 #include <deque>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 /// What a kernel of one device is found by.
 struct KernelTableKey {
@@ -69,6 +69,6 @@ private:
   std::deque<Node> nodes; ///< Its elements never move.
 };
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

@@ -9,7 +9,7 @@
 
 #include <algorithm>
 
-using namespace replayjit;
+using namespace replayjit::internal;
 
 /// CLI11 says "Could not convert: --k = abc".
 static std::string conversionSentence(const CLI::App &app, std::string text) {
@@ -41,7 +41,8 @@ static std::string sentence(const CLI::App &app,
   return text;
 }
 
-std::optional<int> replayjit::parse(CLI::App &app, int argc, char **argv) {
+std::optional<int> replayjit::internal::parse(CLI::App &app, int argc,
+                                              char **argv) {
   try {
     app.parse(argc, argv);
     // CLI11 takes these as if the flag were not there.
@@ -59,7 +60,7 @@ std::optional<int> replayjit::parse(CLI::App &app, int argc, char **argv) {
   }
 }
 
-CLI::Validator replayjit::oneOf(std::vector<std::string> allowed) {
+CLI::Validator replayjit::internal::oneOf(std::vector<std::string> allowed) {
   std::string help = fmt::format("{{{}}}", fmt::join(allowed, ","));
   return CLI::Validator(
       [allowed](std::string &value) {
@@ -71,7 +72,7 @@ CLI::Validator replayjit::oneOf(std::vector<std::string> allowed) {
       help);
 }
 
-CLI::Validator replayjit::within(int low, int high) {
+CLI::Validator replayjit::internal::within(int low, int high) {
   return CLI::Validator(
       [low, high](std::string &value) {
         int number = 0;

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 /// Parses the command line; a value is the status to exit with at once.
 std::optional<int> parse(CLI::App &app, int argc, char **argv);
@@ -23,6 +23,6 @@ CLI::Validator oneOf(std::vector<std::string> allowed);
 /// Accepts integers from `low` to `high`.
 CLI::Validator within(int low, int high);
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

@@ -8,11 +8,10 @@
 #include <map>
 #include <utility>
 
-using namespace replayjit;
+using namespace replayjit::internal;
 
-std::string
-replayjit::timingTable(const std::vector<std::vector<StageTime>> &runs,
-                       double startUp) {
+std::string replayjit::internal::timingTable(
+    const std::vector<std::vector<StageTime>> &runs, double startUp) {
   std::vector<std::string> stages;
   std::map<std::string, std::vector<double>> times; ///< Of each run.
   for (const std::vector<StageTime> &run : runs) {
@@ -49,7 +48,7 @@ replayjit::timingTable(const std::vector<std::vector<StageTime>> &runs,
   return text;
 }
 
-std::string replayjit::summaryTable(const CompiledKernel &kernel) {
+std::string replayjit::internal::summaryTable(const CompiledKernel &kernel) {
   auto number = [](int value, const char *unit = "") {
     return value < 0 ? std::string("unknown")
                      : fmt::format("{}{}", value, unit);
@@ -77,7 +76,7 @@ std::string replayjit::summaryTable(const CompiledKernel &kernel) {
   return text;
 }
 
-Status replayjit::checkSpills(const CompiledKernel &kernel) {
+Status replayjit::internal::checkSpills(const CompiledKernel &kernel) {
   const ResourceUsage &usage = kernel.resources;
   if (usage.spillStoreBytes < 0 || usage.spillLoadBytes < 0 ||
       usage.stackBytes < 0)

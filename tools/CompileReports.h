@@ -2,12 +2,12 @@
 #ifndef REPLAYJIT_TOOLS_COMPILEREPORTS_H
 #define REPLAYJIT_TOOLS_COMPILEREPORTS_H
 
-#include "compiler/CompiledKernel.h"
+#include "base/CompiledKernel.h"
 
 #include <string>
 #include <vector>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 /// The stages of the first run in the order they ran, with the totals; and the
 /// medians of the other runs, if there are any. `startUp` in milliseconds.
@@ -21,6 +21,6 @@ std::string summaryTable(const CompiledKernel &kernel);
 /// assembler did not say.
 Status checkSpills(const CompiledKernel &kernel);
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <iterator>
 
-using namespace replayjit;
-using namespace replayjit::cuda;
+using namespace replayjit::internal;
+using namespace replayjit::internal::cuda;
 
 namespace {
 
@@ -197,7 +197,7 @@ static Result<std::vector<Figure>> launchFigures(BareKernel &bare,
 }
 
 Result<std::vector<Figure>>
-replayjit::gpuFigures(Device &device, const FigureOptions &options) {
+replayjit::internal::gpuFigures(Device &device, const FigureOptions &options) {
   const Result<DriverApi> &api = DriverApi::get();
   if (!api)
     return api.status();

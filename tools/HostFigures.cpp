@@ -7,7 +7,7 @@
 
 #include <iterator>
 
-using namespace replayjit;
+using namespace replayjit::internal;
 
 namespace {
 
@@ -183,7 +183,7 @@ static Status timeLaunches(Device &device, int repeats,
 }
 
 Result<std::vector<Figure>>
-replayjit::hostFigures(const FigureOptions &options) {
+replayjit::internal::hostFigures(const FigureOptions &options) {
   IdleDevice device;
   std::vector<Figure> figures;
   for (int kernels : {1, 200})

@@ -10,7 +10,7 @@
 #include <random>
 #include <vector>
 
-using namespace replayjit;
+using namespace replayjit::internal;
 
 namespace {
 
@@ -241,9 +241,11 @@ DecodeArgs Pool::launch(int n) const {
   return result;
 }
 
-Result<LaunchTime> replayjit::timeLaunch(Device &device, LoadedKernel &kernel,
-                                         const LaunchConfig &launch,
-                                         const DecodeSpec &spec, int batch) {
+Result<LaunchTime> replayjit::internal::timeLaunch(Device &device,
+                                                   LoadedKernel &kernel,
+                                                   const LaunchConfig &launch,
+                                                   const DecodeSpec &spec,
+                                                   int batch) {
   if (!hasTokens(spec))
     return Status::error(StatusCode::Unsupported,
                          "only kernels that decode a token are timed");

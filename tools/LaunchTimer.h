@@ -5,7 +5,7 @@
 #include "kernels/Decode/DecodeArgs.h"
 #include "runtime/Device.h"
 
-namespace replayjit {
+namespace replayjit::internal {
 
 struct LaunchTime {
   double microseconds = 0; ///< Of one launch, the median of graph replays.
@@ -21,6 +21,6 @@ Result<LaunchTime> timeLaunch(Device &device, LoadedKernel &kernel,
                               const LaunchConfig &launch,
                               const DecodeSpec &spec, int batch);
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

@@ -14,7 +14,7 @@
 #include <iterator>
 
 using namespace mlir;
-using namespace replayjit;
+using namespace replayjit::internal;
 
 /// "FILE:LINE:COLUMN: what is wrong", on one line.
 static std::string sentence(const Diagnostic &diagnostic,
@@ -27,8 +27,9 @@ static std::string sentence(const Diagnostic &diagnostic,
   return llvm::StringRef(text).rtrim().str();
 }
 
-Result<ProgramFile> replayjit::parseProgramFile(MLIRContext &context,
-                                                const std::string &path) {
+Result<ProgramFile>
+replayjit::internal::parseProgramFile(MLIRContext &context,
+                                      const std::string &path) {
   auto text = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
   if (!text)
     return Status::error(StatusCode::NotFound,

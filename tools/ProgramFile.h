@@ -2,14 +2,14 @@
 #ifndef REPLAYJIT_TOOLS_PROGRAMFILE_H
 #define REPLAYJIT_TOOLS_PROGRAMFILE_H
 
-#include "compiler/Support/Status.h"
+#include "base/Status.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 
 #include <string>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 struct ProgramFile {
   mlir::OwningOpRef<mlir::ModuleOp> module;
@@ -20,6 +20,6 @@ struct ProgramFile {
 Result<ProgramFile> parseProgramFile(mlir::MLIRContext &context,
                                      const std::string &path);
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

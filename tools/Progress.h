@@ -13,7 +13,7 @@
 #include <thread>
 #include <unistd.h>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 /// Shows progress of what takes longer than two seconds: a bar on a terminal,
 /// else a plain line every five seconds. A thread of its own draws, so the time
@@ -96,6 +96,6 @@ private:
   std::thread ticker; ///< Last: it uses all the others.
 };
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-using namespace replayjit;
+using namespace replayjit::internal;
 
 void PtxOptions::addTo(CLI::App &app) {
   const char *const group = "PTX of another compiler";

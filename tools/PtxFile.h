@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 /// --from-ptx, and what PTX does not say.
 class PtxOptions {
@@ -31,6 +31,6 @@ private:
   std::vector<CLI::Option *> details;
 };
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

@@ -11,7 +11,7 @@
 
 #include <fstream>
 
-using namespace replayjit;
+using namespace replayjit::internal;
 
 namespace {
 struct Options {
@@ -122,7 +122,7 @@ static int runtime(Options &options) {
   return options.json.empty() ? 0 : write(options.json, device, *figures);
 }
 
-int replayjit::replayBench(int argc, char **argv) {
+int replayjit::internal::replayBench(int argc, char **argv) {
   CLI::App app("Measures what the runtime costs on the host", "replay-bench");
   app.require_subcommand(1);
   Options options;

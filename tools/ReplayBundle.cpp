@@ -15,7 +15,7 @@
 #include <map>
 #include <set>
 
-using namespace replayjit;
+using namespace replayjit::internal;
 
 namespace {
 
@@ -197,7 +197,7 @@ static Status makeBundle(const Options &options) {
   return Status::ok();
 }
 
-int replayjit::replayBundle(int argc, char **argv) {
+int replayjit::internal::replayBundle(int argc, char **argv) {
   CLI::App app(
       "Compiles every kernel that serves a model: decode with and without\n"
       "force_flush, packed decode, materialize and the plans of a step, in\n"

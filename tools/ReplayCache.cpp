@@ -17,7 +17,7 @@
 #include <ctime>
 #include <unistd.h>
 
-using namespace replayjit;
+using namespace replayjit::internal;
 
 namespace {
 struct Options {
@@ -158,7 +158,7 @@ static int importTriton(const Options &options) {
   return 0;
 }
 
-int replayjit::replayCache(int argc, char **argv) {
+int replayjit::internal::replayCache(int argc, char **argv) {
   CLI::App app("Shows and tends the folders in which compiled kernels are "
                "kept",
                "replay-cache");

@@ -20,7 +20,7 @@
 #include <filesystem>
 #include <unistd.h>
 
-using namespace replayjit;
+using namespace replayjit::internal;
 
 namespace {
 
@@ -415,7 +415,7 @@ Status Run::operator()() {
   return options.failOnSpill ? checkSpills(kernel) : Status::ok();
 }
 
-int replayjit::replayCompile(int argc, char **argv) {
+int replayjit::internal::replayCompile(int argc, char **argv) {
   if (argc > 1 && std::string_view(argv[1]) == "bundle")
     return replayBundle(argc - 1, argv + 1);
   CLI::App app("Compiles a decode kernel of Gated DeltaNet or Kimi Delta "

@@ -10,7 +10,7 @@
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"
 
-int replayjit::replayOpt(int argc, char **argv) {
+int replayjit::internal::replayOpt(int argc, char **argv) {
   mlir::DialectRegistry registry;
   registerDialects(registry);
   registerReplayTransformsPasses();

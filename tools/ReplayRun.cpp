@@ -11,7 +11,7 @@
 
 #include <algorithm>
 
-using namespace replayjit;
+using namespace replayjit::internal;
 
 namespace {
 
@@ -246,7 +246,7 @@ static int runRandom(Runner &runner, Device &device, const RunOptions &options,
   return failed ? exitFailure : 0;
 }
 
-int replayjit::replayRun(int argc, char **argv) {
+int replayjit::internal::replayRun(int argc, char **argv) {
   CLI::App app("Steps decode kernels of Gated DeltaNet or Kimi Delta Attention "
                "on random inputs\non a GPU or in the host emulation and "
                "compares outputs, states and rings with an\nfp64 recurrence. "

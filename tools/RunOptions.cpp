@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <ctime>
 
-using namespace replayjit;
+using namespace replayjit::internal;
 
 void RunOptions::addTo(CLI::App &app) {
   const char *where = "Device";

@@ -2,14 +2,14 @@
 #ifndef REPLAYJIT_TOOLS_RUNOPTIONS_H
 #define REPLAYJIT_TOOLS_RUNOPTIONS_H
 
-#include "runtime/DecodeFuzz.h"
-#include "runtime/DecodeSuite.h"
+#include "checks/DecodeFuzz.h"
+#include "checks/DecodeSuite.h"
 #include "tools/SpecOptions.h"
 
 #include <string>
 #include <vector>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 /// The flags of replay-run.
 struct RunOptions {
@@ -40,6 +40,6 @@ private:
   CLI::Option *ofMaterialize = nullptr;
 };
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

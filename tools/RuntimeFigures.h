@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 /// Nanoseconds per call: order statistics over `repeats` runs of `calls` calls.
 struct Spread {
@@ -52,6 +52,6 @@ Result<std::vector<Figure>> hostFigures(const FigureOptions &options);
 Result<std::vector<Figure>> gpuFigures(Device &device,
                                        const FigureOptions &options);
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <filesystem>
 
-using namespace replayjit;
+using namespace replayjit::internal;
 
 std::optional<bool> Figure::isMet() const {
   if (mostNanoseconds)
@@ -36,7 +36,8 @@ static Result<double> nanosecondsPerCall(const TimedBody &body) {
 }
 
 Result<std::vector<Spread>>
-replayjit::timeInTurns(const std::vector<TimedBody> &bodies, int repeats) {
+replayjit::internal::timeInTurns(const std::vector<TimedBody> &bodies,
+                                 int repeats) {
   std::vector<std::vector<double>> times(bodies.size());
   for (int turn = -1; turn < repeats; ++turn)
     for (size_t i = 0; i < bodies.size(); ++i) {
@@ -83,8 +84,10 @@ public:
 
 } // namespace
 
-Result<Spread> replayjit::timeDiskHit(Device &device, const CompileFn &compile,
-                                      const DecodeSpec &spec, int repeats) {
+Result<Spread> replayjit::internal::timeDiskHit(Device &device,
+                                                const CompileFn &compile,
+                                                const DecodeSpec &spec,
+                                                int repeats) {
   ScratchFolder root;
   if (!root.status)
     return root.status;

@@ -7,7 +7,7 @@
 #include <functional>
 #include <vector>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 /// Something to be timed; its first failure ends the measurement.
 struct TimedBody {
@@ -26,6 +26,6 @@ Result<std::vector<Spread>> timeInTurns(const std::vector<TimedBody> &bodies,
 Result<Spread> timeDiskHit(Device &device, const CompileFn &compile,
                            const DecodeSpec &spec, int repeats);
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

@@ -4,7 +4,7 @@
 
 #include <climits>
 
-using namespace replayjit;
+using namespace replayjit::internal;
 
 void SpecOptions::addFactsTo(CLI::App &app, bool hasPlans) {
   const size_t before = app.get_options({}).size();

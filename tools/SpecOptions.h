@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 /// The flags of a DecodeSpec, a DecodeTuning and a Target. Lives as long as the
 /// application that it was added to.
@@ -52,6 +52,6 @@ private:
   std::string flushPrecision, chip;
 };
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <string>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 /// The tools. Each returns its exit status.
 int replayOpt(int argc, char **argv);
@@ -31,6 +31,6 @@ inline void warn(const std::string &sentence) {
   std::fprintf(stderr, "warning: %s\n", sentence.c_str());
 }
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

@@ -25,12 +25,12 @@ struct Tool {
 };
 constexpr Tool tools[] = {
 #ifdef REPLAYJIT_COMPILER
-    {"replay-opt", replayjit::replayOpt},
-    {"replay-compile", replayjit::replayCompile},
-    {"replay-run", replayjit::replayRun},
-    {"replay-bench", replayjit::replayBench},
+    {"replay-opt", replayjit::internal::replayOpt},
+    {"replay-compile", replayjit::internal::replayCompile},
+    {"replay-run", replayjit::internal::replayRun},
+    {"replay-bench", replayjit::internal::replayBench},
 #endif
-    {"replay-cache", replayjit::replayCache}};
+    {"replay-cache", replayjit::internal::replayCache}};
 
 const Tool *find(std::string_view path) {
   std::string_view name = path.substr(path.rfind('/') + 1);
@@ -46,7 +46,7 @@ const Tool *find(std::string_view path) {
 static void onFatalError(void *, const char *reason, bool) {
   std::string text = reason;
   text.resize(std::min(text.size(), text.find('\n')));
-  std::_Exit(replayjit::fail("LLVM: " + text));
+  std::_Exit(replayjit::internal::fail("LLVM: " + text));
 }
 #endif
 
@@ -65,7 +65,7 @@ int main(int argc, char **argv) {
         "usage: replayjit-tools %s [flags]; --help after a tool's name "
         "explains it\n",
         names.c_str());
-    return replayjit::exitUsage;
+    return replayjit::internal::exitUsage;
   }
 #ifdef REPLAYJIT_COMPILER
   llvm::install_fatal_error_handler(onFatalError);
@@ -73,6 +73,6 @@ int main(int argc, char **argv) {
   try {
     return tool->run(argc, argv);
   } catch (const std::exception &problem) { // of CLI11 or the JSON library
-    return replayjit::fail(problem.what());
+    return replayjit::internal::fail(problem.what());
   }
 }

@@ -11,7 +11,7 @@
 
 #include <cstring>
 
-namespace replayjit::host {
+namespace replayjit::internal::host {
 
 void Block::asyncCopy(void *shared, const void *global, int32_t bytes,
                       int32_t site) {
@@ -193,4 +193,4 @@ bool Block::checkBulkCopiesDone() {
   return true;
 }
 
-} // namespace replayjit::host
+} // namespace replayjit::internal::host

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <bit>
 
-namespace replayjit::host {
+namespace replayjit::internal::host {
 
 Block *Block::running = nullptr;
 
@@ -117,4 +117,4 @@ bool Block::run(uint32_t newIndex) {
   return !failed && checkBulkCopiesDone();
 }
 
-} // namespace replayjit::host
+} // namespace replayjit::internal::host

@@ -21,7 +21,7 @@
 #include <string>
 #include <vector>
 
-namespace replayjit::host {
+namespace replayjit::internal::host {
 
 constexpr uint32_t maxSharedBytes = 256 * 1024;
 
@@ -204,6 +204,6 @@ private:
   std::minstd_rand random;
 };
 
-} // namespace replayjit::host
+} // namespace replayjit::internal::host
 
 #endif

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
-namespace replayjit::host {
+namespace replayjit::internal::host {
 
 static void maximum(uint32_t *into, const uint32_t *from, size_t count) {
   for (size_t i = 0; i < count; ++i)
@@ -149,4 +149,4 @@ void Clocks::acquire(uint32_t index, const Release &release) {
   lane.version = acquiredTo;
 }
 
-} // namespace replayjit::host
+} // namespace replayjit::internal::host

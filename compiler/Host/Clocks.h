@@ -14,7 +14,7 @@
 #include <span>
 #include <vector>
 
-namespace replayjit::host {
+namespace replayjit::internal::host {
 
 class Clocks {
 public:
@@ -95,6 +95,6 @@ private:
   uint32_t acquiredFrom = 0, acquiredWith = 0, acquiredTo = 0;
 };
 
-} // namespace replayjit::host
+} // namespace replayjit::internal::host
 
 #endif

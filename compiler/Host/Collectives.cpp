@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <bit>
 
-namespace replayjit::host {
+namespace replayjit::internal::host {
 
 void Block::meet(Wait wait, uint32_t mask, int32_t detail, int32_t site) {
   uint32_t lane = current;
@@ -206,4 +206,4 @@ void Block::fireBarrier(int32_t id, Barrier &barrier) {
   barrier.waiting.clear();
 }
 
-} // namespace replayjit::host
+} // namespace replayjit::internal::host

@@ -12,7 +12,7 @@
 #include <numeric>
 #include <random>
 
-namespace replayjit::host {
+namespace replayjit::internal::host {
 
 static std::vector<uint32_t> blockOrder(const GridLaunch &launch) {
   const Grid &blocks = launch.blocks;
@@ -62,4 +62,4 @@ Status runGrid(const GridLaunch &launch, const MemoryMap &memory) {
   return Status::ok();
 }
 
-} // namespace replayjit::host
+} // namespace replayjit::internal::host

@@ -8,17 +8,17 @@
 #ifndef REPLAYJIT_COMPILER_HOST_EMULATOR_H
 #define REPLAYJIT_COMPILER_HOST_EMULATOR_H
 
-#include "compiler/CompiledKernel.h"
+#include "base/CompiledKernel.h"
+#include "base/Status.h"
 #include "compiler/Host/HostProgram.h"
 #include "compiler/Host/LaneOrder.h"
 #include "compiler/Host/MemoryMap.h"
-#include "compiler/Support/Status.h"
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-namespace replayjit::host {
+namespace replayjit::internal::host {
 
 /// One launch of a thread program.
 struct GridLaunch {
@@ -64,6 +64,6 @@ struct GridLaunch {
 /// its frames must own nothing. It must not call runGrid.
 Status runGrid(const GridLaunch &launch, const MemoryMap &memory);
 
-} // namespace replayjit::host
+} // namespace replayjit::internal::host
 
 #endif

@@ -8,7 +8,7 @@
 
 #include <cstring>
 
-namespace replayjit::host {
+namespace replayjit::internal::host {
 
 extern "C" {
 alignas(1024) unsigned char replayjit_emu_shared[maxSharedBytes];
@@ -221,4 +221,4 @@ void replayjit_emu_prefetch(const void *global, int32_t bytes, int32_t site) {
 void replayjit_emu_trap(int32_t site) { Block::running->trap(site); }
 }
 
-} // namespace replayjit::host
+} // namespace replayjit::internal::host

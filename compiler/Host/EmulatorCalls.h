@@ -10,7 +10,7 @@
 
 #include <cstdint>
 
-namespace replayjit::host {
+namespace replayjit::internal::host {
 
 /// Special registers.
 enum Sreg : int32_t { TidX = 0, LaneId = 1, CtaIdX = 2, CtaIdY = 3,
@@ -71,6 +71,6 @@ void replayjit_emu_trap(int32_t site);
 extern unsigned char replayjit_emu_shared[];
 }
 
-} // namespace replayjit::host
+} // namespace replayjit::internal::host
 
 #endif

@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <sys/mman.h>
 
-namespace replayjit::host {
+namespace replayjit::internal::host {
 
 // A thread program compiled without optimization keeps every value on its
 // stack. Pages that are never touched cost nothing.
@@ -64,4 +64,4 @@ void FiberSet::start(uint32_t index, Function function, void *argument) {
       boost::context::detail::make_fcontext(fiber.stack + bytes, bytes, enter);
 }
 
-} // namespace replayjit::host
+} // namespace replayjit::internal::host

@@ -18,7 +18,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace replayjit::host {
+namespace replayjit::internal::host {
 
 /// A set of fibers and the scheduler that resumes them. A fiber that is
 /// suspended may be started anew: what it ran before is abandoned, its frames
@@ -89,6 +89,6 @@ private:
   Fiber *left = nullptr;
 };
 
-} // namespace replayjit::host
+} // namespace replayjit::internal::host
 
 #endif

@@ -9,7 +9,7 @@
 #include <bit>
 #include <cstdint>
 
-namespace replayjit::host {
+namespace replayjit::internal::host {
 
 inline float bf16ToFloat(uint16_t bits) {
   return std::bit_cast<float>(uint32_t(bits) << 16);
@@ -49,6 +49,6 @@ inline uint16_t floatToHalf(float value) {
   return uint16_t(sign | (bits - (112u << 23)) >> 13);
 }
 
-} // namespace replayjit::host
+} // namespace replayjit::internal::host
 
 #endif

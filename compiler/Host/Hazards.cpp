@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <bit>
 
-namespace replayjit::host {
+namespace replayjit::internal::host {
 
 static uint16_t packSite(int32_t site) {
   return uint16_t(std::min(site + 1, 0xffff));
@@ -330,4 +330,4 @@ bool GlobalShadow::write(uint32_t lane, uint64_t address, uint32_t bytes,
   });
 }
 
-} // namespace replayjit::host
+} // namespace replayjit::internal::host

@@ -17,7 +17,7 @@
 #include <unordered_map>
 #include <vector>
 
-namespace replayjit::host {
+namespace replayjit::internal::host {
 
 /// Why an access is wrong, and the other side of it.
 struct Hazard {
@@ -146,6 +146,6 @@ private:
   uint64_t wrongAddress = 0;
 };
 
-} // namespace replayjit::host
+} // namespace replayjit::internal::host
 
 #endif

@@ -18,7 +18,7 @@
 
 #include <mutex>
 
-namespace replayjit::host {
+namespace replayjit::internal::host {
 
 using namespace llvm;
 
@@ -161,4 +161,4 @@ jitHostProgram(std::unique_ptr<Module> module,
   return program;
 }
 
-} // namespace replayjit::host
+} // namespace replayjit::internal::host

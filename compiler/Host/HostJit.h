@@ -16,7 +16,7 @@ class LLVMContext;
 class Module;
 } // namespace llvm
 
-namespace replayjit::host {
+namespace replayjit::internal::host {
 
 /// Compiles `module` for this CPU. Its function `entryName` runs one thread and
 /// has the type of HostProgram::Entry. The module may use the functions of
@@ -32,6 +32,6 @@ jitHostProgram(std::unique_ptr<llvm::Module> module,
                std::unique_ptr<llvm::LLVMContext> context,
                llvm::StringRef entryName, std::vector<std::string> sites);
 
-} // namespace replayjit::host
+} // namespace replayjit::internal::host
 
 #endif

@@ -13,14 +13,14 @@
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/TypeSwitch.h"
 
-namespace replayjit {
+namespace replayjit::internal {
 #define GEN_PASS_DEF_HOSTLOWERINGPASS
 #include "compiler/Host/HostLowering.h.inc"
-} // namespace replayjit
+} // namespace replayjit::internal
 
 using namespace mlir;
-using namespace replayjit;
-using namespace replayjit::replay;
+using namespace replayjit::internal;
+using namespace replayjit::internal::replay;
 
 namespace {
 
@@ -358,7 +358,7 @@ void createEntry(LLVM::LLVMFuncOp kernel) {
 }
 
 struct HostLoweringPass
-    : replayjit::impl::HostLoweringPassBase<HostLoweringPass> {
+    : replayjit::internal::impl::HostLoweringPassBase<HostLoweringPass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     llvm::StringMap<int32_t> sites;

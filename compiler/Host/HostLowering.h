@@ -5,7 +5,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
 
-namespace replayjit {
+namespace replayjit::internal {
 
 /// The module attribute that names the call sites, and the entry's suffix.
 inline constexpr llvm::StringLiteral kSites = "replay.sites";
@@ -15,6 +15,6 @@ inline constexpr llvm::StringLiteral kHostSuffix = "_host";
 #define GEN_PASS_REGISTRATION
 #include "compiler/Host/HostLowering.h.inc"
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace replayjit::host {
+namespace replayjit::internal::host {
 
 /// One thread's program as a CPU function. It runs inside `runGrid`
 /// (Emulator.h), which gives it its lane and block through the emulator calls.
@@ -21,6 +21,6 @@ public:
   std::vector<std::string> sites;
 };
 
-} // namespace replayjit::host
+} // namespace replayjit::internal::host
 
 #endif

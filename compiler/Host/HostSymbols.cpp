@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace replayjit::host {
+namespace replayjit::internal::host {
 
 // The conversions of the 16-bit types, which libgcc 12 has only in part. LLVM
 // passes such a value in the low half of a vector register. _Float16, used here
@@ -133,4 +133,4 @@ static const HostSymbol table[] = {
 
 std::span<const HostSymbol> hostSymbols() { return table; }
 
-} // namespace replayjit::host
+} // namespace replayjit::internal::host

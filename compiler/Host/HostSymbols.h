@@ -4,7 +4,7 @@
 
 #include <span>
 
-namespace replayjit::host {
+namespace replayjit::internal::host {
 
 struct HostSymbol {
   const char *name;
@@ -16,6 +16,6 @@ struct HostSymbol {
 /// is looked up in the process, whose libraries are not ours.
 std::span<const HostSymbol> hostSymbols();
 
-} // namespace replayjit::host
+} // namespace replayjit::internal::host
 
 #endif

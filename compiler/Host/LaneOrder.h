@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-namespace replayjit::host {
+namespace replayjit::internal::host {
 
 /// The order in which the emulation runs what a GPU runs at once: the lanes of
 /// a warp, the warps of a block and the blocks of a grid. A correct program
@@ -19,6 +19,6 @@ struct LaneOrder {
   static LaneOrder shuffled(uint32_t seed) { return {Kind::Shuffled, seed}; }
 };
 
-} // namespace replayjit::host
+} // namespace replayjit::internal::host
 
 #endif

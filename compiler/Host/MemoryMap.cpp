@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace replayjit::host {
+namespace replayjit::internal::host {
 
 size_t MemoryMap::after(uint64_t address) const {
   return std::upper_bound(allocations.begin(), allocations.end(), address,
@@ -62,4 +62,4 @@ const MemoryMap::Allocation *MemoryMap::nearest(uint64_t address) const {
   return allocations[at].base - address < toBelow ? &allocations[at] : &below;
 }
 
-} // namespace replayjit::host
+} // namespace replayjit::internal::host

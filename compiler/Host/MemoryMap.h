@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace replayjit::host {
+namespace replayjit::internal::host {
 
 /// The memory that a thread program may touch as global memory. It describes
 /// memory and does not own it. Not thread-safe.
@@ -43,6 +43,6 @@ private:
   mutable size_t lastHit = 0;          ///< Index of what `find` found last.
 };
 
-} // namespace replayjit::host
+} // namespace replayjit::internal::host
 
 #endif

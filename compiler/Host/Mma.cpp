@@ -7,7 +7,7 @@
 #include <bit>
 #include <cstring>
 
-namespace replayjit::host {
+namespace replayjit::internal::host {
 
 namespace {
 /// The operands as plain matrices: A is 16 x k, B is k x 8.
@@ -80,4 +80,4 @@ void multiplyFragments(MmaKind kind, const MmaFragments (&lanes)[32]) {
   }
 }
 
-} // namespace replayjit::host
+} // namespace replayjit::internal::host

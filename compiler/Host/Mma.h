@@ -4,7 +4,7 @@
 
 #include "compiler/Host/EmulatorCalls.h"
 
-namespace replayjit::host {
+namespace replayjit::internal::host {
 
 /// One lane's fragments, laid out as EmulatorCalls.h says for the kind.
 struct MmaFragments {
@@ -21,6 +21,6 @@ struct MmaFragments {
 /// a tolerance.
 void multiplyFragments(MmaKind kind, const MmaFragments (&lanes)[32]);
 
-} // namespace replayjit::host
+} // namespace replayjit::internal::host
 
 #endif

@@ -6,7 +6,7 @@
 
 #include <cstdlib>
 
-namespace replayjit::host {
+namespace replayjit::internal::host {
 
 std::string Block::siteText(int32_t site) const {
   if (!launch->sites || site < 0 || size_t(site) >= launch->sites->size())
@@ -207,4 +207,4 @@ void Block::reportStall() {
   }
 }
 
-} // namespace replayjit::host
+} // namespace replayjit::internal::host

@@ -5,7 +5,7 @@
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
-using namespace replayjit;
+using namespace replayjit::internal;
 
 //===----------------------------------------------------------------------===//
 // Conversions to and from the IR

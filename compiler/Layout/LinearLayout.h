@@ -14,7 +14,7 @@
 
 #include <optional>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 /// What one bit does: adds `move` to coordinate `dim`. move = 0 replicates.
 struct Basis {
@@ -102,6 +102,6 @@ public:
   void print(llvm::raw_ostream &os) const;
 };
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

@@ -10,7 +10,7 @@
 
 #include <cstdlib>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 static std::string environmentValue(const char *name) {
   const char *value = getenv(name);
@@ -234,4 +234,4 @@ Result<std::string> disassemble(const std::vector<char> &cubin,
   return std::move(outcome->output);
 }
 
-} // namespace replayjit
+} // namespace replayjit::internal

@@ -9,13 +9,13 @@
 #ifndef REPLAYJIT_COMPILER_NVPTX_ASSEMBLECUBIN_H
 #define REPLAYJIT_COMPILER_NVPTX_ASSEMBLECUBIN_H
 
-#include "compiler/CompiledKernel.h"
+#include "base/CompiledKernel.h"
 
 #include <string>
 #include <string_view>
 #include <vector>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 /// Which assembler to use and where to look for it.
 struct AssembleOptions {
@@ -69,6 +69,6 @@ Result<std::string> disassemble(
     const std::vector<char> &cubin,
     const AssembleOptions &options = AssembleOptions::fromEnvironment());
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

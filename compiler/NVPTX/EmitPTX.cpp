@@ -12,10 +12,10 @@
 
 #include <mutex>
 
-using namespace replayjit;
+using namespace replayjit::internal;
 
 Result<std::unique_ptr<llvm::TargetMachine>>
-replayjit::createTargetMachine(const Target &target) {
+replayjit::internal::createTargetMachine(const Target &target) {
   static std::once_flag once;
   std::call_once(once, [] {
     LLVMInitializeNVPTXTargetInfo();
@@ -49,8 +49,8 @@ struct BackendPassFilter : llvm::OptPassGate {
 };
 } // namespace
 
-Result<std::string> replayjit::emitPTX(llvm::Module &module,
-                                       llvm::TargetMachine &machine) {
+Result<std::string> replayjit::internal::emitPTX(llvm::Module &module,
+                                                 llvm::TargetMachine &machine) {
   llvm::SmallString<0> text;
   llvm::raw_svector_ostream stream(text);
   llvm::legacy::PassManager passes;

@@ -2,12 +2,12 @@
 #ifndef REPLAYJIT_COMPILER_NVPTX_EMITPTX_H
 #define REPLAYJIT_COMPILER_NVPTX_EMITPTX_H
 
-#include "compiler/Target.h"
+#include "base/Target.h"
 
 #include "llvm/IR/Module.h"
 #include "llvm/Target/TargetMachine.h"
 
-namespace replayjit {
+namespace replayjit::internal {
 
 /// The NVPTX backend for `target`. Thread-safe.
 Result<std::unique_ptr<llvm::TargetMachine>> createTargetMachine(
@@ -19,6 +19,6 @@ void optimizeLLVM(llvm::Module &module, llvm::TargetMachine &machine);
 /// PTX text of an optimized module.
 Result<std::string> emitPTX(llvm::Module &module, llvm::TargetMachine &machine);
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

@@ -13,7 +13,7 @@
 #include <mutex>
 #include <type_traits>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 using Handle = struct NvJitLinkOpaque *;
 using ResultCode = int;
@@ -202,4 +202,4 @@ Result<NvJitLink::Output> NvJitLink::link(std::string_view ptx,
   return output;
 }
 
-} // namespace replayjit
+} // namespace replayjit::internal

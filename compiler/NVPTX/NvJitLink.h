@@ -7,13 +7,13 @@
 #ifndef REPLAYJIT_COMPILER_NVPTX_NVJITLINK_H
 #define REPLAYJIT_COMPILER_NVPTX_NVJITLINK_H
 
-#include "compiler/Support/Status.h"
+#include "base/Status.h"
 
 #include <string>
 #include <string_view>
 #include <vector>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 /// The entry points of one loaded library. Lives as long as the process.
 class NvJitLink {
@@ -42,6 +42,6 @@ private:
   std::string versionText;
 };
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

@@ -15,7 +15,7 @@
 
 using namespace llvm;
 
-void replayjit::optimizeLLVM(Module &module, TargetMachine &machine) {
+void replayjit::internal::optimizeLLVM(Module &module, TargetMachine &machine) {
   module.setTargetTriple(machine.getTargetTriple());
   module.setDataLayout(machine.createDataLayout());
 

@@ -4,7 +4,7 @@
 
 #include <charconv>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 /// The number right before `label` in `line`, or -1: the log puts every
 /// quantity before its name ("8 bytes stack frame").
@@ -73,4 +73,4 @@ ResourceUsage parseResourceReport(std::string_view log,
   return usage;
 }
 
-} // namespace replayjit
+} // namespace replayjit::internal

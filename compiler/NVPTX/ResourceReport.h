@@ -6,11 +6,11 @@
 #ifndef REPLAYJIT_COMPILER_NVPTX_RESOURCEREPORT_H
 #define REPLAYJIT_COMPILER_NVPTX_RESOURCEREPORT_H
 
-#include "compiler/CompiledKernel.h"
+#include "base/CompiledKernel.h"
 
 #include <string_view>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 /// What the verbose log of ptxas or nvJitLink says of the entry `kernelName`.
 /// Other entries and device functions in the log are ignored. A field is -1
@@ -18,6 +18,6 @@ namespace replayjit {
 ResourceUsage parseResourceReport(std::string_view log,
                                   std::string_view kernelName);
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 namespace fs = std::filesystem;
 
@@ -150,4 +150,4 @@ Result<ToolOutcome> runTool(const std::vector<std::string> &command,
   return outcome;
 }
 
-} // namespace replayjit
+} // namespace replayjit::internal

@@ -7,13 +7,13 @@
 #ifndef REPLAYJIT_COMPILER_NVPTX_TOOLPROCESS_H
 #define REPLAYJIT_COMPILER_NVPTX_TOOLPROCESS_H
 
-#include "compiler/Support/Status.h"
+#include "base/Status.h"
 
 #include <string>
 #include <string_view>
 #include <vector>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 /// A private folder (mode 0700), removed with its files on destruction.
 class ScratchFolder {
@@ -54,6 +54,6 @@ struct ToolOutcome {
 Result<ToolOutcome> runTool(const std::vector<std::string> &command,
                             const ScratchFolder &scratch);
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

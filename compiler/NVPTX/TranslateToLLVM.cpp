@@ -7,13 +7,15 @@
 #include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
 
-void replayjit::registerTranslations(mlir::DialectRegistry &registry) {
+void replayjit::internal::registerTranslations(
+    mlir::DialectRegistry &registry) {
   mlir::registerBuiltinDialectTranslation(registry);
   mlir::registerLLVMDialectTranslation(registry);
   mlir::registerNVVMDialectTranslation(registry);
 }
 
 std::unique_ptr<llvm::Module>
-replayjit::translateToLLVM(mlir::ModuleOp module, llvm::LLVMContext &context) {
+replayjit::internal::translateToLLVM(mlir::ModuleOp module,
+                                     llvm::LLVMContext &context) {
   return mlir::translateModuleToLLVMIR(module, context, "replayjit");
 }

@@ -5,7 +5,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/IR/Module.h"
 
-namespace replayjit {
+namespace replayjit::internal {
 
 /// Registers what `translateToLLVM` needs; once per context.
 void registerTranslations(mlir::DialectRegistry &registry);
@@ -15,6 +15,6 @@ void registerTranslations(mlir::DialectRegistry &registry);
 std::unique_ptr<llvm::Module> translateToLLVM(mlir::ModuleOp module,
                                               llvm::LLVMContext &context);
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

@@ -2,11 +2,11 @@
 #ifndef REPLAYJIT_COMPILER_SUPPORT_DIAGNOSTICS_H
 #define REPLAYJIT_COMPILER_SUPPORT_DIAGNOSTICS_H
 
-#include "compiler/Support/Status.h"
+#include "base/Status.h"
 
 #include "mlir/IR/Diagnostics.h"
 
-namespace replayjit {
+namespace replayjit::internal {
 
 /// Collects the errors that MLIR reports in its scope, instead of printing.
 class DiagnosticCollector {
@@ -32,6 +32,6 @@ private:
   mlir::ScopedDiagnosticHandler handler;
 };
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

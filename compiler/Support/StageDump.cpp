@@ -8,7 +8,7 @@
 #include <fstream>
 #include <memory>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 StageObserver dumpStagesTo(std::string directory, std::string kernel,
                            std::string *error) {
@@ -26,4 +26,4 @@ StageObserver dumpStagesTo(std::string directory, std::string kernel,
   };
 }
 
-} // namespace replayjit
+} // namespace replayjit::internal

@@ -2,14 +2,14 @@
 #ifndef REPLAYJIT_COMPILER_SUPPORT_STAGEDUMP_H
 #define REPLAYJIT_COMPILER_SUPPORT_STAGEDUMP_H
 
-#include "compiler/CompiledKernel.h"
+#include "base/CompiledKernel.h"
 
 #include <chrono>
 #include <functional>
 #include <string>
 #include <vector>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 /// Sees each stage's artifact as it is made: a name such as "replay.mlir".
 using StageObserver =
@@ -38,6 +38,6 @@ private:
   Clock::time_point last = Clock::now();
 };
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

@@ -15,14 +15,14 @@
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/MapVector.h"
 
-namespace replayjit {
+namespace replayjit::internal {
 #define GEN_PASS_DEF_ASSIGNLAYOUTSPASS
 #include "compiler/Transforms/Passes.h.inc"
-} // namespace replayjit
+} // namespace replayjit::internal
 
 using namespace mlir;
-using namespace replayjit;
-using namespace replayjit::replay;
+using namespace replayjit::internal;
+using namespace replayjit::internal::replay;
 
 namespace {
 
@@ -533,7 +533,7 @@ private:
 };
 
 struct AssignLayoutsPass
-    : replayjit::impl::AssignLayoutsPassBase<AssignLayoutsPass> {
+    : replayjit::internal::impl::AssignLayoutsPassBase<AssignLayoutsPass> {
   void runOnOperation() override { LayoutFlow(getOperation()).run(); }
 };
 

@@ -8,14 +8,14 @@
 #include "compiler/Transforms/Passes.h"
 #include "compiler/Transforms/TileBuilder.h"
 
-namespace replayjit {
+namespace replayjit::internal {
 #define GEN_PASS_DEF_EXPANDSTATEPASS
 #include "compiler/Transforms/Passes.h.inc"
-} // namespace replayjit
+} // namespace replayjit::internal
 
 using namespace mlir;
-using namespace replayjit;
-using namespace replayjit::replay;
+using namespace replayjit::internal;
+using namespace replayjit::internal::replay;
 
 namespace {
 
@@ -115,7 +115,8 @@ private:
   }
 };
 
-struct ExpandStatePass : replayjit::impl::ExpandStatePassBase<ExpandStatePass> {
+struct ExpandStatePass
+    : replayjit::internal::impl::ExpandStatePassBase<ExpandStatePass> {
   using ExpandStatePassBase::ExpandStatePassBase;
 
   Precision readoutPrecision, ringPrecision;

@@ -7,14 +7,14 @@
 #include "mlir/IR/Dominance.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 
-namespace replayjit {
+namespace replayjit::internal {
 #define GEN_PASS_DEF_FUSEFLUSHPASS
 #include "compiler/Transforms/Passes.h.inc"
-} // namespace replayjit
+} // namespace replayjit::internal
 
 using namespace mlir;
-using namespace replayjit;
-using namespace replayjit::replay;
+using namespace replayjit::internal;
+using namespace replayjit::internal::replay;
 
 namespace {
 
@@ -46,7 +46,8 @@ bool mayTouch(StoreOp store, LoadOp load) {
   return true;
 }
 
-struct FuseFlushPass : replayjit::impl::FuseFlushPassBase<FuseFlushPass> {
+struct FuseFlushPass
+    : replayjit::internal::impl::FuseFlushPassBase<FuseFlushPass> {
   using FuseFlushPassBase::FuseFlushPassBase;
 
   void runOnOperation() override {

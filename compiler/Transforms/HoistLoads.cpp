@@ -7,14 +7,14 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/SetVector.h"
 
-namespace replayjit {
+namespace replayjit::internal {
 #define GEN_PASS_DEF_HOISTLOADSPASS
 #include "compiler/Transforms/Passes.h.inc"
-} // namespace replayjit
+} // namespace replayjit::internal
 
 using namespace mlir;
-using namespace replayjit;
-using namespace replayjit::replay;
+using namespace replayjit::internal;
+using namespace replayjit::internal::replay;
 
 namespace {
 
@@ -23,7 +23,8 @@ int64_t elementsOf(LoadOp load) {
   return type ? type.getNumElements() : 1;
 }
 
-struct HoistLoadsPass : replayjit::impl::HoistLoadsPassBase<HoistLoadsPass> {
+struct HoistLoadsPass
+    : replayjit::internal::impl::HoistLoadsPassBase<HoistLoadsPass> {
   using HoistLoadsPassBase::HoistLoadsPassBase;
 
   void runOnOperation() override {

@@ -10,7 +10,7 @@
 
 #include "mlir/Pass/Pass.h"
 
-namespace replayjit {
+namespace replayjit::internal {
 
 /// The loop attribute that `replay-unroll-tiles` looks for.
 inline constexpr llvm::StringLiteral kTileLoop = "replay.tiles";
@@ -19,6 +19,6 @@ inline constexpr llvm::StringLiteral kTileLoop = "replay.tiles";
 #define GEN_PASS_REGISTRATION
 #include "compiler/Transforms/Passes.h.inc"
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

@@ -5,7 +5,7 @@
 
 include "mlir/Pass/PassBase.td"
 
-def ExpandStatePass : Pass<"replay-expand-state", "::replayjit::replay::KernelOp"> {
+def ExpandStatePass : Pass<"replay-expand-state", "::replayjit::internal::replay::KernelOp"> {
   let summary = "Replace replay-level operations by tile programs";
   let description = [{
     Expands each `replay.contract` and `replay.flush` of a state, and erases
@@ -41,7 +41,7 @@ def ExpandStatePass : Pass<"replay-expand-state", "::replayjit::replay::KernelOp
                            "::mlir::scf::SCFDialect"];
 }
 
-def UnrollTilesPass : Pass<"replay-unroll-tiles", "::replayjit::replay::KernelOp"> {
+def UnrollTilesPass : Pass<"replay-unroll-tiles", "::replayjit::internal::replay::KernelOp"> {
   let summary = "Unroll loops over K tiles";
   let description = [{
     Unrolls every `scf.for` marked `replay.tiles`, whose bounds are constants, so
@@ -51,7 +51,7 @@ def UnrollTilesPass : Pass<"replay-unroll-tiles", "::replayjit::replay::KernelOp
   let dependentDialects = ["::mlir::scf::SCFDialect"];
 }
 
-def FuseFlushPass : Pass<"replay-fuse-flush", "::replayjit::replay::KernelOp"> {
+def FuseFlushPass : Pass<"replay-fuse-flush", "::replayjit::internal::replay::KernelOp"> {
   let summary = "Keep the tile that the readout loaded for the flush";
   let description = [{
     Replaces a load by an earlier load of the same tile that dominates it, so
@@ -70,7 +70,7 @@ def FuseFlushPass : Pass<"replay-fuse-flush", "::replayjit::replay::KernelOp"> {
                         "registers a thread may keep for such tiles">];
 }
 
-def HoistLoadsPass : Pass<"replay-hoist-loads", "::replayjit::replay::KernelOp"> {
+def HoistLoadsPass : Pass<"replay-hoist-loads", "::replayjit::internal::replay::KernelOp"> {
   let summary = "Issue a block's loads before its arithmetic";
   let description = [{
     Moves the loads of each block to its start, with the pure operations that
@@ -87,7 +87,7 @@ def HoistLoadsPass : Pass<"replay-hoist-loads", "::replayjit::replay::KernelOp">
                         "registers a thread may hold for loads in flight">];
 }
 
-def AssignLayoutsPass : Pass<"replay-assign-layouts", "::replayjit::replay::KernelOp"> {
+def AssignLayoutsPass : Pass<"replay-assign-layouts", "::replayjit::internal::replay::KernelOp"> {
   let summary = "Give every tile a layout";
   let description = [{
     Sets the encoding of every tile type and inserts `replay.convert_layout`

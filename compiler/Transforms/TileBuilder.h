@@ -10,7 +10,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
-namespace replayjit {
+namespace replayjit::internal {
 
 /// Tile arithmetic in f32 at one insertion point.
 struct TileBuilder : mlir::ImplicitLocOpBuilder {
@@ -140,6 +140,6 @@ struct TileBuilder : mlir::ImplicitLocOpBuilder {
   }
 };
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

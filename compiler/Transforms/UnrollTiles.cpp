@@ -5,16 +5,17 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/SCF/Utils/Utils.h"
 
-namespace replayjit {
+namespace replayjit::internal {
 #define GEN_PASS_DEF_UNROLLTILESPASS
 #include "compiler/Transforms/Passes.h.inc"
-} // namespace replayjit
+} // namespace replayjit::internal
 
 using namespace mlir;
-using namespace replayjit;
+using namespace replayjit::internal;
 
 namespace {
-struct UnrollTilesPass : replayjit::impl::UnrollTilesPassBase<UnrollTilesPass> {
+struct UnrollTilesPass
+    : replayjit::internal::impl::UnrollTilesPassBase<UnrollTilesPass> {
   void runOnOperation() override {
     SmallVector<scf::ForOp> loops;
     getOperation()->walk([&](scf::ForOp loop) {

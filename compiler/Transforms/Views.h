@@ -8,7 +8,7 @@
 
 #include <optional>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 /// The kernel argument that a view looks through; null if it is not known.
 inline mlir::Value pointerOf(mlir::Value view) {
@@ -24,6 +24,6 @@ inline std::optional<int64_t> constantOf(mlir::Value value) {
   return std::nullopt;
 }
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

@@ -11,7 +11,7 @@
 #include <span>
 #include <utility>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 /// exp(80) = 2^115 times a key, and exp(-80) times a decay, are normal numbers
 /// of fp32 and bf16.
@@ -349,4 +349,4 @@ std::vector<NamedAddress> addressesOf(const DecodeSpec &spec,
   return all;
 }
 
-} // namespace replayjit
+} // namespace replayjit::internal

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 /// The arguments of one launch of Family::Replay or Packed. This struct is the
 /// kernel's parameter buffer, byte for byte. Pointers are device addresses
@@ -177,6 +177,6 @@ std::vector<NamedAddress> addressesOf(const DecodeSpec &spec,
 /// grow as exp(-P): (L-1) |lower_bound| may be at most 80.
 Status validateLowerBound(const DecodeSpec &spec, float lowerBound);
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

@@ -15,8 +15,8 @@
 #include <numeric>
 
 using namespace mlir;
-using namespace replayjit;
-using namespace replayjit::replay;
+using namespace replayjit::internal;
+using namespace replayjit::internal::replay;
 
 namespace {
 
@@ -433,9 +433,9 @@ const char *readoutPrecision(DataType outType) {
 
 } // namespace
 
-OwningOpRef<ModuleOp> replayjit::buildDecode(MLIRContext &context,
-                                             const DecodeSpec &spec,
-                                             const DecodeTuning &tuning) {
+OwningOpRef<ModuleOp>
+replayjit::internal::buildDecode(MLIRContext &context, const DecodeSpec &spec,
+                                 const DecodeTuning &tuning) {
   if (isPlan(spec))
     return buildPlan(context, spec);
   if (spec.family == Family::Materialize)
@@ -443,8 +443,9 @@ OwningOpRef<ModuleOp> replayjit::buildDecode(MLIRContext &context,
   return DecodeProgram(context, spec, tuning).build();
 }
 
-PipelineOptions replayjit::decodePipeline(const DecodeSpec &spec,
-                                          const DecodeTuning &tuning) {
+PipelineOptions
+replayjit::internal::decodePipeline(const DecodeSpec &spec,
+                                    const DecodeTuning &tuning) {
   PipelineOptions options;
   options.rebuild = spec.readout == Readout::Rebuild;
   options.blockK = tuning.blockK;
@@ -455,10 +456,9 @@ PipelineOptions replayjit::decodePipeline(const DecodeSpec &spec,
   return options;
 }
 
-Result<CompiledKernel>
-replayjit::compileDecode(Compiler &compiler, const DecodeSpec &spec,
-                         const DecodeTuning &tuning, const Target &target,
-                         CompileOptions options, bool forHost) {
+Result<CompiledKernel> replayjit::internal::compileDecode(
+    Compiler &compiler, const DecodeSpec &spec, const DecodeTuning &tuning,
+    const Target &target, CompileOptions options, bool forHost) {
   if (Status status = validate(spec, tuning, target); !status)
     return status;
   options.pipeline = decodePipeline(spec, tuning);

@@ -5,7 +5,7 @@
 #include "compiler/Compiler.h"
 #include "kernels/Decode/DecodeSpec.h"
 
-namespace replayjit {
+namespace replayjit::internal {
 
 /// The replay-level program of `spec`: what the operator contract says, and
 /// nothing about how the state is read. `spec` and `tuning` must be valid.
@@ -30,6 +30,6 @@ Result<CompiledKernel> compileDecode(Compiler &compiler, const DecodeSpec &spec,
                                      CompileOptions options,
                                      bool forHost = false);
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

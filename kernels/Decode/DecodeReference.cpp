@@ -10,7 +10,7 @@
 
 #include <cmath>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 DecodeTensors::DecodeTensors(const DecodeSpec &spec, const DecodeArgs &args)
     : mixedQkv{spec.actType, args.q, args.qStride}, a{spec.gateType, args.a,
@@ -137,4 +137,4 @@ DecodeRecurrence::Step DecodeRecurrence::step(int64_t slot,
   return result;
 }
 
-} // namespace replayjit
+} // namespace replayjit::internal

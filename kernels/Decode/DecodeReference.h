@@ -58,7 +58,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 /// A view of rows in host memory: `pitch` elements from one to the next.
 struct HostTensor {
@@ -206,6 +206,6 @@ private:
   std::vector<std::vector<double>> states; ///< Allocated at first use.
 };
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

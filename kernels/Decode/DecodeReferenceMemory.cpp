@@ -9,7 +9,7 @@
 #include <cmath>
 #include <cstring>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 //===----------------------------------------------------------------------===//
 // Rows
@@ -336,4 +336,4 @@ void materializeLaunch(const DecodeSpec &spec, const MaterializeArgs &args) {
   }
 }
 
-} // namespace replayjit
+} // namespace replayjit::internal

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 //===----------------------------------------------------------------------===//
 // validate
@@ -525,4 +525,4 @@ Result<DecodeSpec> modelPreset(const std::string &model, int tensorParallel) {
   return spec;
 }
 
-} // namespace replayjit
+} // namespace replayjit::internal

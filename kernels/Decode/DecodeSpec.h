@@ -16,14 +16,14 @@
 #ifndef REPLAYJIT_KERNELS_DECODE_DECODESPEC_H
 #define REPLAYJIT_KERNELS_DECODE_DECODESPEC_H
 
-#include "compiler/Target.h"
-#include "kernels/DataType.h"
+#include "base/DataType.h"
+#include "base/Target.h"
 
 #include <cstdint>
 #include <string>
 #include <string_view>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 /// The largest sizes of a spec.
 inline constexpr int maxHeads = 1024, maxHeadDim = 256, maxRingDepth = 64;
@@ -202,6 +202,6 @@ constexpr int nextPowerOfTwo(int n) {
   return p;
 }
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

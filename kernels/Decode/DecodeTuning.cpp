@@ -6,7 +6,7 @@
 #include <limits>
 #include <span>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 /// State elements per thread that the registers hold without spilling. Before
 /// sm_90 ptxas keeps all of a block's loads in flight in registers of their
@@ -128,4 +128,4 @@ DecodeTuning chooseTuning(const DecodeSpec &spec, int rows,
   return tuning;
 }
 
-} // namespace replayjit
+} // namespace replayjit::internal

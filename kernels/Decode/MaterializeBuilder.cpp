@@ -11,8 +11,8 @@
 #include <cstddef>
 
 using namespace mlir;
-using namespace replayjit;
-using namespace replayjit::replay;
+using namespace replayjit::internal;
+using namespace replayjit::internal::replay;
 
 namespace {
 
@@ -120,8 +120,7 @@ private:
 
 } // namespace
 
-OwningOpRef<ModuleOp> replayjit::buildMaterialize(MLIRContext &context,
-                                                  const DecodeSpec &spec,
-                                                  const DecodeTuning &tuning) {
+OwningOpRef<ModuleOp> replayjit::internal::buildMaterialize(
+    MLIRContext &context, const DecodeSpec &spec, const DecodeTuning &tuning) {
   return MaterializeProgram(context, spec, tuning).build();
 }

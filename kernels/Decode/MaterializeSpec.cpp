@@ -2,7 +2,7 @@
 
 #include "kernels/Decode/MaterializeSpec.h"
 
-namespace replayjit {
+namespace replayjit::internal {
 
 DecodeSpec materializeSpec(const DecodeSpec &pool) {
   DecodeSpec spec;
@@ -26,4 +26,4 @@ DecodeSpec materializeSpec(const DecodeSpec &pool) {
   return spec;
 }
 
-} // namespace replayjit
+} // namespace replayjit::internal

@@ -4,12 +4,12 @@
 
 #include "kernels/Decode/DecodeSpec.h"
 
-namespace replayjit {
+namespace replayjit::internal {
 
 /// The kernel that folds the rings of layers whose decode spec is `pool`;
 /// without a mask, since rows to skip have null slots. See also planSpec.
 DecodeSpec materializeSpec(const DecodeSpec &pool);
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

@@ -5,8 +5,8 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;
-using namespace replayjit;
-using namespace replayjit::replay;
+using namespace replayjit::internal;
+using namespace replayjit::internal::replay;
 
 PoolProgram::PoolProgram(MLIRContext &context, const DecodeSpec &spec,
                          const DecodeTuning &tuning,

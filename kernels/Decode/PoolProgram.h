@@ -11,7 +11,7 @@
 #include "kernels/Decode/DecodeArgs.h"
 #include "kernels/KernelBuilder.h"
 
-namespace replayjit {
+namespace replayjit::internal {
 
 class PoolProgram {
 public:
@@ -107,6 +107,6 @@ private:
   Value stateView(Value pointer, Value slot, Value isWanted);
 };
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

@@ -2,7 +2,7 @@
 
 #include "kernels/Decode/TritonArgs.h"
 
-namespace replayjit {
+namespace replayjit::internal {
 
 DenseStrides denseStrides(const DecodeSpec &spec) {
   const int64_t H = spec.numKeyHeads, HV = spec.numValueHeads;
@@ -36,4 +36,4 @@ TritonArgs toTritonArgs(const DecodeArgs &args) {
           .scale = args.scale};
 }
 
-} // namespace replayjit
+} // namespace replayjit::internal

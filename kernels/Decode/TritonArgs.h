@@ -16,7 +16,7 @@
 
 #include "kernels/Decode/DecodeArgs.h"
 
-namespace replayjit {
+namespace replayjit::internal {
 
 /// The parameter buffer of a kernel with LaunchAbi::Triton, byte for byte.
 /// Pointers are device addresses; shapes are those of DecodeArgs.
@@ -54,6 +54,6 @@ DenseStrides denseStrides(const DecodeSpec &spec);
 /// LaunchAbi::Triton.
 TritonArgs toTritonArgs(const DecodeArgs &args);
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

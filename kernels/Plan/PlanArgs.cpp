@@ -7,7 +7,7 @@
 #include <array>
 #include <span>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 namespace {
 struct Address {
@@ -162,4 +162,4 @@ std::vector<NamedAddress> addressesOf(const DecodeSpec &spec,
   return all;
 }
 
-} // namespace replayjit
+} // namespace replayjit::internal

@@ -13,7 +13,7 @@
 
 #include <optional>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 /// The most groups of layers, each with index arrays of its own, in one plan.
 inline constexpr int maxPlanGroups = 8;
@@ -115,6 +115,6 @@ Status validateArgs(const DecodeSpec &spec, const PlanArgs &args);
 std::vector<NamedAddress> addressesOf(const DecodeSpec &spec,
                                       const PlanArgs &args);
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

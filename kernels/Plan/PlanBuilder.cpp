@@ -17,8 +17,8 @@
 #include <cstddef>
 
 using namespace mlir;
-using namespace replayjit;
-using namespace replayjit::replay;
+using namespace replayjit::internal;
+using namespace replayjit::internal::replay;
 
 namespace {
 
@@ -354,7 +354,7 @@ private:
 
 } // namespace
 
-OwningOpRef<ModuleOp> replayjit::buildPlan(MLIRContext &context,
-                                           const DecodeSpec &spec) {
+OwningOpRef<ModuleOp> replayjit::internal::buildPlan(MLIRContext &context,
+                                                     const DecodeSpec &spec) {
   return PlanProgram(context, spec).build();
 }

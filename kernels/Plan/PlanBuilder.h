@@ -7,13 +7,13 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 
-namespace replayjit {
+namespace replayjit::internal {
 
 /// The program of a valid spec of Family::PlanBegin or PlanCommit: one block of
 /// one warp for each row. Parameters are those of PlanArgs.
 mlir::OwningOpRef<mlir::ModuleOp> buildPlan(mlir::MLIRContext &context,
                                             const DecodeSpec &spec);
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

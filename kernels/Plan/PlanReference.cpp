@@ -10,7 +10,7 @@
 
 #include <cstring>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 namespace {
 
@@ -198,4 +198,4 @@ void planCommitHost(const DecodeSpec &spec, const PlanArgs &args) {
   }
 }
 
-} // namespace replayjit
+} // namespace replayjit::internal

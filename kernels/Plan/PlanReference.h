@@ -38,7 +38,7 @@
 
 #include "kernels/Plan/PlanArgs.h"
 
-namespace replayjit {
+namespace replayjit::internal {
 
 /// What begin finds out about a row.
 struct PlanRow {
@@ -59,6 +59,6 @@ void planBeginHost(const DecodeSpec &spec, const PlanArgs &args);
 /// Commit.
 void planCommitHost(const DecodeSpec &spec, const PlanArgs &args);
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

@@ -6,7 +6,7 @@
 
 #include <cctype>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 static bool isIdentifier(std::string_view name) {
   for (char c : name)
@@ -338,4 +338,4 @@ Result<CSource> embedAsC(const CompiledKernel &kernel,
   return CSource{fill(headerText), fill(sourceText)};
 }
 
-} // namespace replayjit
+} // namespace replayjit::internal

@@ -2,11 +2,11 @@
 #ifndef REPLAYJIT_RUNTIME_AOT_EMBEDC_H
 #define REPLAYJIT_RUNTIME_AOT_EMBEDC_H
 
-#include "compiler/CompiledKernel.h"
+#include "base/CompiledKernel.h"
 
 #include <string>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 struct CSource {
   std::string header, source; ///< Of NAME.h and NAME.c.
@@ -22,6 +22,6 @@ struct CSource {
 /// InvalidArgument if `name` is no C identifier or the kernel has no cubin.
 Result<CSource> embedAsC(const CompiledKernel &kernel, const std::string &name);
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

@@ -10,7 +10,7 @@
 #include <fstream>
 #include <iterator>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 Status writeBytes(const std::string &path, std::string_view bytes) {
   std::ofstream stream(path, std::ios::binary);
@@ -82,4 +82,4 @@ Result<CompiledKernel> readKernelFiles(const std::string &base) {
   return kernel;
 }
 
-} // namespace replayjit
+} // namespace replayjit::internal

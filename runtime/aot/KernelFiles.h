@@ -2,12 +2,12 @@
 #ifndef REPLAYJIT_RUNTIME_AOT_KERNELFILES_H
 #define REPLAYJIT_RUNTIME_AOT_KERNELFILES_H
 
-#include "compiler/CompiledKernel.h"
+#include "base/CompiledKernel.h"
 
 #include <string>
 #include <string_view>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 /// Writes a file, or replaces it.
 Status writeBytes(const std::string &path, std::string_view bytes);
@@ -28,6 +28,6 @@ Status writeKernelFiles(const std::string &folder, const CompiledKernel &kernel,
 /// Other than in a cache, nothing but their sizes is checked: trust the files.
 Result<CompiledKernel> readKernelFiles(const std::string &base);
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 /// Materialize, without a mask as a StatePool over `decode` asks for it and
 /// with one, and the plans of its steps.
@@ -89,4 +89,4 @@ kernelsOfModel(const DecodeSpec &model, int maxRows, const Target &target,
   return kernels;
 }
 
-} // namespace replayjit
+} // namespace replayjit::internal

@@ -6,7 +6,7 @@
 
 #include <vector>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 /// The specs of one layer shape: decode with and without force_flush, packed
 /// decode, and for pools of either materialize, with and without a mask, and
@@ -37,6 +37,6 @@ kernelsOfModel(const DecodeSpec &model, int maxRows, const Target &target,
                const std::vector<int> &multiprocessors,
                Pointers pointers = Pointers::Any);
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

@@ -13,7 +13,7 @@
 #include <algorithm>
 #include <charconv>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 namespace {
 
@@ -239,4 +239,4 @@ Result<CompiledKernel> kernelFromPtx(std::string_view ptx,
   return kernel;
 }
 
-} // namespace replayjit
+} // namespace replayjit::internal

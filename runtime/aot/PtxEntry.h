@@ -2,11 +2,11 @@
 #ifndef REPLAYJIT_RUNTIME_AOT_PTXENTRY_H
 #define REPLAYJIT_RUNTIME_AOT_PTXENTRY_H
 
-#include "compiler/CompiledKernel.h"
+#include "base/CompiledKernel.h"
 
 #include <string_view>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 /// The kernel of one entry of a PTX module, whoever wrote it: name, target,
 /// parameters and, from .reqntid or else .maxntid, the threads of a block (0 if
@@ -20,6 +20,6 @@ namespace replayjit {
 Result<CompiledKernel> kernelFromPtx(std::string_view ptx,
                                      std::string_view entry = {});
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

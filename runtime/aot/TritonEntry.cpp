@@ -12,7 +12,7 @@
 #include <system_error>
 #include <unistd.h>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 namespace fs = std::filesystem;
 
@@ -252,4 +252,4 @@ Result<CompiledKernel> importFromTriton(const std::string &folder) {
   return kernel;
 }
 
-} // namespace replayjit
+} // namespace replayjit::internal

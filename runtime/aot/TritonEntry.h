@@ -10,11 +10,11 @@
 #ifndef REPLAYJIT_RUNTIME_AOT_TRITONENTRY_H
 #define REPLAYJIT_RUNTIME_AOT_TRITONENTRY_H
 
-#include "compiler/CompiledKernel.h"
+#include "base/CompiledKernel.h"
 
 #include <string>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 struct TritonExport {
   std::string cacheFolder; ///< What $TRITON_CACHE_DIR will be.
@@ -35,6 +35,6 @@ Result<std::string> exportToTriton(const CompiledKernel &kernel,
 /// cooperative launches, or descriptors made by the host.
 Result<CompiledKernel> importFromTriton(const std::string &folder);
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <map>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 static std::string valueText(const std::string &value) { return value; }
 static std::string valueText(int value) { return fmt::format("{}", value); }
@@ -82,4 +82,4 @@ std::vector<std::string> differences(std::string_view asked,
   return sentences;
 }
 
-} // namespace replayjit
+} // namespace replayjit::internal

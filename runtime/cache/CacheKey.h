@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 /// All that decides which code is generated. The tools that turn it into a
 /// cubin are no part of it: a machine with only a driver finds what another
@@ -33,6 +33,6 @@ std::vector<std::string_view> factsOf(std::string_view keyText);
 std::vector<std::string> differences(std::string_view asked,
                                      std::string_view found);
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

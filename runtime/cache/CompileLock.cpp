@@ -10,7 +10,7 @@
 #include <thread>
 #include <unistd.h>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 using Clock = std::chrono::steady_clock;
 
@@ -81,4 +81,4 @@ void CompileLock::removeUnused(const std::string &folder) {
     (void)acquire(folder, name, std::chrono::milliseconds(0));
 }
 
-} // namespace replayjit
+} // namespace replayjit::internal

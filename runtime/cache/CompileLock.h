@@ -12,7 +12,7 @@
 #include <chrono>
 #include <string>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 /// Held from `acquire` until it is destroyed; then the file is removed.
 class CompileLock {
@@ -46,6 +46,6 @@ private:
   bool hasWaited;
 };
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

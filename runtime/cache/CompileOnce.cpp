@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 static Result<bool> readSwitch(const char *name) {
   const char *text = getenv(name);
@@ -157,4 +157,4 @@ Status CompileOnce::missing(const CacheKey &key,
                                    fmt::join(cache.explain(key), "\n  ")));
 }
 
-} // namespace replayjit
+} // namespace replayjit::internal

@@ -13,7 +13,7 @@
 #include <string>
 #include <string_view>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 struct CompileOnceOptions {
   bool mustHit = false;       ///< A miss is an error; nothing is compiled.
@@ -85,6 +85,6 @@ private:
   CacheCounters counts;
 };
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

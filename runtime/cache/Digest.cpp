@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 std::string digestOf(std::string_view bytes) {
   const XXH128_hash_t hash = XXH3_128bits(bytes.data(), bytes.size());
@@ -22,4 +22,4 @@ bool isDigest(std::string_view text) {
          });
 }
 
-} // namespace replayjit
+} // namespace replayjit::internal

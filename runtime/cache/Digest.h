@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 /// Hexadecimal digits of a digest.
 inline constexpr size_t digestDigits = 32;
@@ -17,6 +17,6 @@ std::string digestOf(std::string_view bytes);
 /// True for what digestOf can return.
 bool isDigest(std::string_view text);
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

@@ -18,7 +18,7 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 namespace fs = std::filesystem;
 
@@ -414,4 +414,4 @@ std::vector<std::string> DiskCache::explain(const CacheKey &key) const {
   return sentences;
 }
 
-} // namespace replayjit
+} // namespace replayjit::internal

@@ -14,7 +14,7 @@
 #ifndef REPLAYJIT_RUNTIME_CACHE_DISKCACHE_H
 #define REPLAYJIT_RUNTIME_CACHE_DISKCACHE_H
 
-#include "compiler/CompiledKernel.h"
+#include "base/CompiledKernel.h"
 #include "runtime/cache/CacheKey.h"
 
 #include <cstdint>
@@ -23,7 +23,7 @@
 #include <string>
 #include <vector>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 struct DiskCacheOptions {
   /// Searched in this order. The first is written to and made if missing; the
@@ -124,6 +124,6 @@ private:
   DiskCacheOptions options_;
 };
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

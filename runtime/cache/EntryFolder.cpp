@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 static constexpr const char *recordFile = "kernel.json";
 static constexpr const char *ptxFile = "kernel.ptx";
@@ -187,4 +187,4 @@ EntryUse entryUse(const std::string &path) {
   return use;
 }
 
-} // namespace replayjit
+} // namespace replayjit::internal

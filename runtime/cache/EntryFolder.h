@@ -8,13 +8,13 @@
 #ifndef REPLAYJIT_RUNTIME_CACHE_ENTRYFOLDER_H
 #define REPLAYJIT_RUNTIME_CACHE_ENTRYFOLDER_H
 
-#include "compiler/CompiledKernel.h"
+#include "base/CompiledKernel.h"
 #include "runtime/cache/CacheKey.h"
 #include "runtime/cache/KernelRecord.h"
 
 #include <string>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 /// The kernel of the entry at `path`, if it is whole, private and has this key.
 /// NotFound if there is no entry; any other error is one sentence on what is
@@ -41,6 +41,6 @@ struct EntryUse {
 };
 EntryUse entryUse(const std::string &path);
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

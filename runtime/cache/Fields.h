@@ -13,7 +13,7 @@
 #include <concepts>
 #include <type_traits>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 /// The word of an enum's value; null past the last. Values count from zero.
 constexpr const char *wordOf(Family family) {
@@ -181,6 +181,6 @@ void visitFields(const Target &target, Visit &&visit) {
   visit("hasBulkCopy", hasBulkCopy);
 }
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 namespace fs = std::filesystem;
 
@@ -287,4 +287,4 @@ Status discard(const std::string &root, const std::string &path) {
   return Status::ok();
 }
 
-} // namespace replayjit
+} // namespace replayjit::internal

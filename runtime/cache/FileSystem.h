@@ -7,7 +7,7 @@
 #ifndef REPLAYJIT_RUNTIME_CACHE_FILESYSTEM_H
 #define REPLAYJIT_RUNTIME_CACHE_FILESYSTEM_H
 
-#include "compiler/Support/Status.h"
+#include "base/Status.h"
 
 #include <cstdint>
 #include <string>
@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 /// StorageFailed: "cannot WHAT: " and the text of errno, read at once.
 Status storageError(std::string_view what);
@@ -98,6 +98,6 @@ void removeLitter(const std::string &root);
 /// it. No error if there is none.
 Status discard(const std::string &root, const std::string &path);
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

@@ -2,12 +2,12 @@
 #ifndef REPLAYJIT_RUNTIME_CACHE_GENERATORVERSION_H
 #define REPLAYJIT_RUNTIME_CACHE_GENERATORVERSION_H
 
-namespace replayjit {
+namespace replayjit::internal {
 
 /// Part of every cache key. Add one in the patch that changes the code
 /// generated for any spec; an entry of another version is never loaded.
 inline constexpr int generatorVersion = 5;
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

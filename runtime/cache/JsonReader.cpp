@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 ObjectReader::ObjectReader(Status &status, const Json &json)
     : status(status), json(json) {
@@ -107,4 +107,4 @@ void ObjectReader::refuseOthers() const {
       fail(name.c_str(), "a member of this name is unknown");
 }
 
-} // namespace replayjit
+} // namespace replayjit::internal

@@ -7,7 +7,7 @@
 #ifndef REPLAYJIT_RUNTIME_CACHE_JSONREADER_H
 #define REPLAYJIT_RUNTIME_CACHE_JSONREADER_H
 
-#include "compiler/CompiledKernel.h"
+#include "base/CompiledKernel.h"
 #include "runtime/cache/Fields.h"
 
 #include <nlohmann/json.hpp>
@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 using Json = nlohmann::ordered_json;
 
@@ -85,6 +85,6 @@ private:
   mutable std::vector<std::string_view> known;
 };
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 /// Of an entry's kernel.json: raise it when a reader must know.
 static constexpr int entryFormat = 1;
@@ -247,4 +247,4 @@ Result<EntryRecord> readEntryRecord(std::string_view text) {
   return entry;
 }
 
-} // namespace replayjit
+} // namespace replayjit::internal

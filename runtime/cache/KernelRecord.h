@@ -8,7 +8,7 @@
 #ifndef REPLAYJIT_RUNTIME_CACHE_KERNELRECORD_H
 #define REPLAYJIT_RUNTIME_CACHE_KERNELRECORD_H
 
-#include "compiler/CompiledKernel.h"
+#include "base/CompiledKernel.h"
 #include "runtime/cache/CacheKey.h"
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 #include <string>
 #include <string_view>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 /// What a record says.
 struct KernelRecord {
@@ -55,6 +55,6 @@ Result<KernelRecord> readRecord(std::string_view json);
 /// these members is looked at.
 Result<EntryRecord> readEntryRecord(std::string_view json);
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

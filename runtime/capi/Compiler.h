@@ -5,13 +5,13 @@
 #include "replayjit/replayjit.h"
 #include "runtime/Jit.h"
 
-namespace replayjit::capi {
+namespace replayjit::internal::capi {
 
 /// For JitOptions::compile; null in a build without the compiler. Of `options`
 /// it takes the assembler and the paths; InvalidArgument for an assembler that
 /// there is not.
 Result<CompileFn> makeCompiler(const replayjit_jit_options_t &options);
 
-} // namespace replayjit::capi
+} // namespace replayjit::internal::capi
 
 #endif

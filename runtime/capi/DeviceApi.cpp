@@ -3,8 +3,8 @@
 #include "runtime/capi/Handles.h"
 #include "runtime/capi/Structs.h"
 
-using namespace replayjit;
-using namespace replayjit::capi;
+using namespace replayjit::internal;
+using namespace replayjit::internal::capi;
 
 static replayjit_error_t *handOut(Result<std::unique_ptr<Device>> created,
                                   replayjit_device_t **device) {

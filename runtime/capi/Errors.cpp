@@ -11,18 +11,18 @@ int32_t replayjit_error_code(const replayjit_error_t *error) {
 }
 
 static const char *textOf(const replayjit_error_t *error,
-                          std::string replayjit::Status::*text) {
+                          std::string replayjit::internal::Status::*text) {
   return error ? (error->status.*text).c_str() : "";
 }
 
 const char *replayjit_error_message(const replayjit_error_t *error) {
-  return textOf(error, &replayjit::Status::message);
+  return textOf(error, &replayjit::internal::Status::message);
 }
 const char *replayjit_error_stage(const replayjit_error_t *error) {
-  return textOf(error, &replayjit::Status::stage);
+  return textOf(error, &replayjit::internal::Status::stage);
 }
 const char *replayjit_error_log(const replayjit_error_t *error) {
-  return textOf(error, &replayjit::Status::log);
+  return textOf(error, &replayjit::internal::Status::log);
 }
 
 void replayjit_error_destroy(replayjit_error_t *error) { delete error; }

@@ -14,10 +14,10 @@
 #include <string>
 
 struct replayjit_error_t {
-  replayjit::Status status;
+  replayjit::internal::Status status;
 };
 
-namespace replayjit::capi {
+namespace replayjit::internal::capi {
 
 /// A handle counts references; the last release deletes it.
 template <typename Handle> struct Counted {
@@ -44,21 +44,23 @@ inline Status need(const void *pointer, const char *name) {
   return Status::invalid(std::string(name) + ": NULL is not allowed");
 }
 
-} // namespace replayjit::capi
+} // namespace replayjit::internal::capi
 
-struct replayjit_device_t : replayjit::capi::Counted<replayjit_device_t> {
-  std::shared_ptr<replayjit::Device> device;
+struct replayjit_device_t
+    : replayjit::internal::capi::Counted<replayjit_device_t> {
+  std::shared_ptr<replayjit::internal::Device> device;
   std::string description, chip; ///< Handed out by replayjit_device_info.
 };
 
-struct replayjit_jit_t : replayjit::capi::Counted<replayjit_jit_t> {
-  std::unique_ptr<replayjit::Jit> jit; ///< Shares the device.
+struct replayjit_jit_t : replayjit::internal::capi::Counted<replayjit_jit_t> {
+  std::unique_ptr<replayjit::internal::Jit> jit; ///< Shares the device.
 };
 
-struct replayjit_kernel_t : replayjit::capi::Counted<replayjit_kernel_t> {
-  explicit replayjit_kernel_t(replayjit::KernelHandle kernel)
+struct replayjit_kernel_t
+    : replayjit::internal::capi::Counted<replayjit_kernel_t> {
+  explicit replayjit_kernel_t(replayjit::internal::KernelHandle kernel)
       : kernel(std::move(kernel)) {}
-  replayjit::KernelHandle kernel; ///< Shares the device.
+  replayjit::internal::KernelHandle kernel; ///< Shares the device.
 };
 
 #endif

@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
-using namespace replayjit;
-using namespace replayjit::capi;
+using namespace replayjit::internal;
+using namespace replayjit::internal::capi;
 
 //===----------------------------------------------------------------------===//
 // Options

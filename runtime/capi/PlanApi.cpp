@@ -7,8 +7,8 @@
 
 #include <cstddef>
 
-using namespace replayjit;
-using namespace replayjit::capi;
+using namespace replayjit::internal;
+using namespace replayjit::internal::capi;
 
 static replayjit_step_inputs_t defaultInputs() {
   replayjit_step_inputs_t inputs = {};

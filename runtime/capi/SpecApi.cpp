@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-using namespace replayjit;
-using namespace replayjit::capi;
+using namespace replayjit::internal;
+using namespace replayjit::internal::capi;
 
 void replayjit_decode_spec_init(replayjit_decode_spec_t *spec,
                                 size_t struct_size) {

@@ -10,8 +10,8 @@
 #include <cstddef>
 #include <cstdlib>
 
-using namespace replayjit;
-using namespace replayjit::capi;
+using namespace replayjit::internal;
+using namespace replayjit::internal::capi;
 
 //===----------------------------------------------------------------------===//
 // Sizing

@@ -8,7 +8,7 @@
 
 #include <cstddef>
 
-namespace replayjit::capi {
+namespace replayjit::internal::capi {
 
 // The parameter buffers lie in the C structs as they are.
 #define SAME_PLACE(C, c, Cpp, cpp)                                             \
@@ -267,4 +267,4 @@ replayjit_decode_tuning_t fromTuning(const DecodeTuning &tuning) {
   return c;
 }
 
-} // namespace replayjit::capi
+} // namespace replayjit::internal::capi

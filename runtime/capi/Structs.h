@@ -13,7 +13,7 @@
 #include <cstring>
 #include <string>
 
-namespace replayjit::capi {
+namespace replayjit::internal::capi {
 
 /// What is wrong with the struct_size of a struct of which `known` bytes are
 /// known; `what` names the struct. No field is larger than `unit`, the struct's
@@ -99,6 +99,6 @@ Status fillInArgs(Struct *to, const Args &args) {
   return fillIn(to, whole, "args");
 }
 
-} // namespace replayjit::capi
+} // namespace replayjit::internal::capi
 
 #endif

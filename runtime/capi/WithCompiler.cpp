@@ -10,7 +10,7 @@
 
 int32_t replayjit_has_compiler() { return 1; }
 
-namespace replayjit::capi {
+namespace replayjit::internal::capi {
 
 static Result<AssembleOptions::Preference>
 preferenceFrom(std::string_view name) {
@@ -48,4 +48,4 @@ Result<CompileFn> makeCompiler(const replayjit_jit_options_t &options) {
   return compileOnMiss(std::move(assemble));
 }
 
-} // namespace replayjit::capi
+} // namespace replayjit::internal::capi

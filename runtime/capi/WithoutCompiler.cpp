@@ -5,7 +5,7 @@
 
 int32_t replayjit_has_compiler() { return 0; }
 
-replayjit::Result<replayjit::CompileFn>
-replayjit::capi::makeCompiler(const replayjit_jit_options_t &) {
+replayjit::internal::Result<replayjit::internal::CompileFn>
+replayjit::internal::capi::makeCompiler(const replayjit_jit_options_t &) {
   return CompileFn();
 }

@@ -3,7 +3,7 @@
 #include "runtime/cuda/CudaContext.h"
 #include "runtime/cuda/CudaError.h"
 
-namespace replayjit::cuda {
+namespace replayjit::internal::cuda {
 
 Result<CudaContext::Ptr> CudaContext::retainPrimary(const DriverApi &api,
                                                     CUdevice device) {
@@ -68,4 +68,4 @@ RelaxedCaptureScope::~RelaxedCaptureScope() {
   (void)api.cuThreadExchangeStreamCaptureMode(&mode);
 }
 
-} // namespace replayjit::cuda
+} // namespace replayjit::internal::cuda

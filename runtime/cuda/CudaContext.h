@@ -10,7 +10,7 @@
 
 #include <memory>
 
-namespace replayjit::cuda {
+namespace replayjit::internal::cuda {
 
 /// A context, shared by a device and the kernels loaded into it. Immutable.
 class CudaContext {
@@ -72,6 +72,6 @@ private:
   CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED; ///< The other one.
 };
 
-} // namespace replayjit::cuda
+} // namespace replayjit::internal::cuda
 
 #endif

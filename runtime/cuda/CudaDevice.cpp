@@ -12,7 +12,7 @@
 #include <algorithm>
 #include <limits>
 
-namespace replayjit::cuda {
+namespace replayjit::internal::cuda {
 
 namespace {
 
@@ -498,9 +498,9 @@ createCudaDeviceForCurrentContext(const DriverApi &api) {
   return createOver(CudaContext::current(api));
 }
 
-} // namespace replayjit::cuda
+} // namespace replayjit::internal::cuda
 
-namespace replayjit {
+namespace replayjit::internal {
 
 Result<std::unique_ptr<Device>> createCudaDevice(int ordinal) {
   const Result<cuda::DriverApi> &api = cuda::DriverApi::get();
@@ -516,4 +516,4 @@ Result<std::unique_ptr<Device>> createCudaDeviceForCurrentContext() {
   return cuda::createCudaDeviceForCurrentContext(*api);
 }
 
-} // namespace replayjit
+} // namespace replayjit::internal

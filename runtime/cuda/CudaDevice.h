@@ -10,7 +10,7 @@
 #include "runtime/Device.h"
 #include "runtime/cuda/DriverApi.h"
 
-namespace replayjit::cuda {
+namespace replayjit::internal::cuda {
 
 /// The primary context of CUDA device `ordinal` with one stream of its own.
 /// The context is current only inside the device's calls.
@@ -26,6 +26,6 @@ createCudaDeviceForCurrentContext(const DriverApi &api);
 /// lower of the same major, whose cubins it runs. Unsupported if there is none.
 Result<Target> targetForCapability(int major, int minor);
 
-} // namespace replayjit::cuda
+} // namespace replayjit::internal::cuda
 
 #endif

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-namespace replayjit::cuda {
+namespace replayjit::internal::cuda {
 
 Status toStatus(const DriverApi &api, CUresult result, const char *call) {
   if (result == CUDA_SUCCESS)
@@ -26,4 +26,4 @@ Status inContext(Status status, std::string_view what) {
   return status;
 }
 
-} // namespace replayjit::cuda
+} // namespace replayjit::internal::cuda

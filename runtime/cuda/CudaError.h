@@ -10,7 +10,7 @@
 
 #include <string_view>
 
-namespace replayjit::cuda {
+namespace replayjit::internal::cuda {
 
 /// "cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY (2): out of memory" with code
 /// DriverError; Ok for CUDA_SUCCESS.
@@ -21,17 +21,18 @@ Status inContext(Status status, std::string_view what);
 
 /// Calls the driver function `function` of table `api`; a Status.
 #define REPLAYJIT_CU(api, function, ...)                                       \
-  ::replayjit::cuda::toStatus((api), (api).function(__VA_ARGS__), #function)
+  ::replayjit::internal::cuda::toStatus((api), (api).function(__VA_ARGS__),    \
+                                        #function)
 
 /// The same, returning from the enclosing function on failure.
 #define REPLAYJIT_CU_RETURN(api, function, ...)                                \
   do {                                                                         \
-    if (::replayjit::Status cuStatus =                                         \
+    if (::replayjit::internal::Status cuStatus =                               \
             REPLAYJIT_CU(api, function, __VA_ARGS__);                          \
         !cuStatus)                                                             \
       return cuStatus;                                                         \
   } while (false)
 
-} // namespace replayjit::cuda
+} // namespace replayjit::internal::cuda
 
 #endif

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-namespace replayjit::cuda {
+namespace replayjit::internal::cuda {
 
 /// A block gets this much shared memory without asking.
 static constexpr int defaultSharedBytes = 48 * 1024;
@@ -152,4 +152,4 @@ Status CudaKernel::prepareBlock(int maxSharedBytes) {
   return Status::ok();
 }
 
-} // namespace replayjit::cuda
+} // namespace replayjit::internal::cuda

@@ -10,7 +10,7 @@
 #include "runtime/Device.h"
 #include "runtime/cuda/CudaContext.h"
 
-namespace replayjit::cuda {
+namespace replayjit::internal::cuda {
 
 class CudaKernel final : public LoadedKernel {
 public:
@@ -53,6 +53,6 @@ private:
   ResourceUsage usage;
 };
 
-} // namespace replayjit::cuda
+} // namespace replayjit::internal::cuda
 
 #endif

@@ -6,7 +6,7 @@
 
 #include <dlfcn.h>
 
-namespace replayjit::cuda {
+namespace replayjit::internal::cuda {
 
 Result<DriverApi> DriverApi::open(const char *path) {
   void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -52,4 +52,4 @@ std::string DriverApi::version() const {
   return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
 }
 
-} // namespace replayjit::cuda
+} // namespace replayjit::internal::cuda

@@ -7,10 +7,10 @@
 #ifndef REPLAYJIT_RUNTIME_CUDA_DRIVERAPI_H
 #define REPLAYJIT_RUNTIME_CUDA_DRIVERAPI_H
 
-#include "compiler/Support/Status.h"
+#include "base/Status.h"
 #include "runtime/cuda/DriverTypes.h"
 
-namespace replayjit::cuda {
+namespace replayjit::internal::cuda {
 
 /// The driver's functions. A plain value: the library stays open for the life
 /// of the process, so copies never dangle.
@@ -31,6 +31,6 @@ struct DriverApi {
   std::string version() const;
 };
 
-} // namespace replayjit::cuda
+} // namespace replayjit::internal::cuda
 
 #endif

@@ -10,7 +10,7 @@
 
 #include <cstddef>
 
-namespace replayjit::cuda {
+namespace replayjit::internal::cuda {
 
 enum CUresult : int {
   CUDA_SUCCESS = 0,
@@ -102,6 +102,6 @@ struct CUlaunchConfig {
   unsigned numAttrs;
 };
 
-} // namespace replayjit::cuda
+} // namespace replayjit::internal::cuda
 
 #endif

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <vector>
 
-namespace replayjit::cuda {
+namespace replayjit::internal::cuda {
 
 namespace {
 
@@ -79,4 +79,4 @@ Result<double> CapturedGraph::time(CUstream stream, int repeats) {
   return (double(times[(repeats - 1) / 2]) + double(times[repeats / 2])) / 2;
 }
 
-} // namespace replayjit::cuda
+} // namespace replayjit::internal::cuda

@@ -8,7 +8,7 @@
 
 #include "runtime/cuda/DriverApi.h"
 
-namespace replayjit::cuda {
+namespace replayjit::internal::cuda {
 
 /// A graph and its executable form, destroyed with this. The context is current
 /// throughout.
@@ -30,6 +30,6 @@ private:
   CUgraphExec exec = nullptr;
 };
 
-} // namespace replayjit::cuda
+} // namespace replayjit::internal::cuda
 
 #endif

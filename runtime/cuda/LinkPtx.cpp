@@ -9,7 +9,7 @@
 #include <cstring>
 #include <iterator>
 
-namespace replayjit::cuda {
+namespace replayjit::internal::cuda {
 
 /// "8.8" of PTX that says ".version 8.8".
 static std::string ptxVersion(const std::string &ptx) {
@@ -89,4 +89,4 @@ Result<LinkedCubin> linkPtx(const DriverApi &api, const std::string &ptx,
   return result;
 }
 
-} // namespace replayjit::cuda
+} // namespace replayjit::internal::cuda

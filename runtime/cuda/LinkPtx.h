@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace replayjit::cuda {
+namespace replayjit::internal::cuda {
 
 struct LinkedCubin {
   std::vector<char> cubin;
@@ -24,6 +24,6 @@ struct LinkedCubin {
 Result<LinkedCubin> linkPtx(const DriverApi &api, const std::string &ptx,
                             const std::string &name);
 
-} // namespace replayjit::cuda
+} // namespace replayjit::internal::cuda
 
 #endif

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 static int64_t roundedUp(int64_t elements, DataType type) {
   const int64_t unit = 16 / byteSize(type);
@@ -133,4 +133,4 @@ Result<Recommendation> recommend(const DecodeSpec &spec, int rows,
   return Recommendation{Family::Replay, std::clamp(depth, 2, maxRingDepth)};
 }
 
-} // namespace replayjit
+} // namespace replayjit::internal

@@ -11,7 +11,7 @@
 
 #include <span>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 /// Elements from one slot to the next in a pool that StatePool allocates: the
 /// slot's own, rounded up to 16 bytes. Zero for the rings of a pool without.
@@ -62,6 +62,6 @@ struct Recommendation {
 Result<Recommendation> recommend(const DecodeSpec &spec, int rows,
                                  float lowerBound = -5.0f);
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

@@ -14,7 +14,7 @@
 #include <cstring>
 #include <tuple>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 namespace {
 
@@ -426,4 +426,4 @@ Status importSlot(StatePool &pool, void *stream,
   return device.synchronizeOn(stream);
 }
 
-} // namespace replayjit
+} // namespace replayjit::internal

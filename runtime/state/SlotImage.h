@@ -16,7 +16,7 @@
 #include <string>
 #include <string_view>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 /// Where a request is in one group.
 struct GroupSlot {
@@ -66,6 +66,6 @@ struct TransferRegion {
 
 std::vector<TransferRegion> transferList(const StatePool &pool);
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

@@ -13,7 +13,7 @@
 #include <atomic>
 #include <limits>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 //===----------------------------------------------------------------------===//
 // What groups must be
@@ -408,4 +408,4 @@ Status StatePool::resetAll(void *stream) {
   return Status::ok();
 }
 
-} // namespace replayjit
+} // namespace replayjit::internal

@@ -21,7 +21,7 @@
 #include <memory>
 #include <vector>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 /// Layers of one shape that share index arrays. Layers of two shapes that share
 /// them are two groups that are given the same arrays. All groups of a pool
@@ -139,6 +139,6 @@ private:
   std::vector<class StepPlan *> plans;   ///< Those that exist.
 };
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

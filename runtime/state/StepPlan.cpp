@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstddef>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 //===----------------------------------------------------------------------===//
 // Buffers
@@ -393,4 +393,4 @@ Status StepPlan::launchMaterialize(void *stream, const PlanArgs &args) {
   return Status::ok();
 }
 
-} // namespace replayjit
+} // namespace replayjit::internal

@@ -20,7 +20,7 @@
 
 #include <span>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 /// The index arrays of one group, in device memory, of the pool's indexType.
 /// An array is [live] with the stride that follows it (a column of a block
@@ -157,6 +157,6 @@ private:
   uint64_t owned = 0; ///< The buffers, if the plan allocated them.
 };
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

@@ -9,7 +9,7 @@
 
 #include <replayjit/replayjit_state.h>
 
-using namespace replayjit::cuda;
+using namespace replayjit::internal::cuda;
 
 static void fails(replayjit_error_t *error, int code, const char *text) {
   const char *message = replayjit_error_message(error);

@@ -10,7 +10,7 @@
 #include <atomic>
 #include <pthread.h>
 
-using namespace replayjit::cuda;
+using namespace replayjit::internal::cuda;
 
 namespace {
 std::atomic<bool> isCounting = false;

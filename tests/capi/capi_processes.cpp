@@ -17,7 +17,7 @@
 #include <unistd.h>
 #include <vector>
 
-using namespace replayjit::cuda;
+using namespace replayjit::internal::cuda;
 
 static constexpr int ranks = 16, kernels = 2;
 

@@ -4,11 +4,11 @@
 
 #include "runtime/Jit.h"
 
-namespace replayjit::engine {
+namespace replayjit::internal::engine {
 
 /// Null in a build without LLVM (WithoutCompiler.cpp).
 CompileFn compiler();
 
-} // namespace replayjit::engine
+} // namespace replayjit::internal::engine
 
 #endif

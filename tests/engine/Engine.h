@@ -15,7 +15,7 @@
 
 #include <list>
 
-namespace replayjit::engine {
+namespace replayjit::internal::engine {
 
 /// Snapshots into track slots are due after so many tokens.
 inline constexpr int trackInterval = 4;
@@ -135,6 +135,6 @@ private:
   std::vector<double> worstOut, worstState; ///< Of each group.
 };
 
-} // namespace replayjit::engine
+} // namespace replayjit::internal::engine
 
 #endif

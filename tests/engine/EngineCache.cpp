@@ -4,7 +4,7 @@
 
 #include "tests/engine/Expect.h"
 
-namespace replayjit::engine {
+namespace replayjit::internal::engine {
 
 /// Takes over the slots, whose states have folded the first `length` tokens.
 void Engine::cachePrefix(const Request &request, int length, GroupSlots slots) {
@@ -101,4 +101,4 @@ Tokens Engine::someHistory() {
                            : histories[random.below(int(histories.size()))];
 }
 
-} // namespace replayjit::engine
+} // namespace replayjit::internal::engine

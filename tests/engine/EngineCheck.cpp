@@ -8,7 +8,7 @@
 
 #include <cmath>
 
-namespace replayjit::engine {
+namespace replayjit::internal::engine {
 
 /// ||seen - expected|| / ||expected||
 static double distance(const std::vector<double> &seen,
@@ -106,4 +106,4 @@ std::string Engine::worst() const {
   return text;
 }
 
-} // namespace replayjit::engine
+} // namespace replayjit::internal::engine

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-namespace replayjit::engine {
+namespace replayjit::internal::engine {
 
 Engine::Engine(Jit &jit, const Model &model, int numRanks, const Sizes &sizes,
                uint64_t seed, int statesToCheck, Features &features)
@@ -399,4 +399,4 @@ std::vector<std::unique_ptr<Request>> Engine::reset() {
   return again;
 }
 
-} // namespace replayjit::engine
+} // namespace replayjit::internal::engine

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-namespace replayjit::engine {
+namespace replayjit::internal::engine {
 
 void Engine::step() {
   Rows late, decodes, extends;
@@ -278,4 +278,4 @@ void Engine::move(Turn &turn) {
   }
 }
 
-} // namespace replayjit::engine
+} // namespace replayjit::internal::engine

@@ -3,11 +3,11 @@
 #ifndef REPLAYJIT_TESTS_ENGINE_EXPECT_H
 #define REPLAYJIT_TESTS_ENGINE_EXPECT_H
 
-#include "compiler/Support/Status.h"
+#include "base/Status.h"
 
 #include <string>
 
-namespace replayjit::engine {
+namespace replayjit::internal::engine {
 
 /// Prints the sentence and ends the program with a failure.
 [[noreturn]] void stop(const std::string &why);
@@ -28,6 +28,6 @@ template <typename T> T orStop(Result<T> result) {
   return std::move(*result);
 }
 
-} // namespace replayjit::engine
+} // namespace replayjit::internal::engine
 
 #endif

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-namespace replayjit::engine {
+namespace replayjit::internal::engine {
 
 static const char *const texts[] = {
 #define ENGINE_FEATURE(name, text) text,
@@ -26,4 +26,4 @@ const char *Features::missing(bool isEmulation) const {
   return nullptr;
 }
 
-} // namespace replayjit::engine
+} // namespace replayjit::internal::engine

@@ -9,7 +9,7 @@
 
 #include <string>
 
-namespace replayjit::engine {
+namespace replayjit::internal::engine {
 
 enum class Feature {
 #define ENGINE_FEATURE(name, text) name,
@@ -33,6 +33,6 @@ private:
   int64_t counts[int(Feature::Count)] = {};
 };
 
-} // namespace replayjit::engine
+} // namespace replayjit::internal::engine
 
 #endif

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 
-namespace replayjit::engine {
+namespace replayjit::internal::engine {
 
 namespace {
 
@@ -75,4 +75,4 @@ std::unique_ptr<Device> createFillDevice(Target target, int multiprocessors) {
   return std::make_unique<FillDevice>(std::move(target), multiprocessors);
 }
 
-} // namespace replayjit::engine
+} // namespace replayjit::internal::engine

@@ -5,13 +5,13 @@
 
 #include "runtime/Device.h"
 
-namespace replayjit::engine {
+namespace replayjit::internal::engine {
 
 /// Host memory, and kernels that are compiled for `target` and do nothing when
 /// launched. An engine that is set up on it fills the disk cache with what it
 /// will ask for on such a GPU of `multiprocessors` SMs.
 std::unique_ptr<Device> createFillDevice(Target target, int multiprocessors);
 
-} // namespace replayjit::engine
+} // namespace replayjit::internal::engine
 
 #endif

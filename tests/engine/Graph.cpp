@@ -5,7 +5,7 @@
 #include "runtime/cuda/CudaError.h"
 #include "tests/engine/Expect.h"
 
-namespace replayjit::engine {
+namespace replayjit::internal::engine {
 
 using namespace cuda;
 
@@ -52,4 +52,4 @@ void Graph::replay() {
                       static_cast<CUstream>(device.stream())));
 }
 
-} // namespace replayjit::engine
+} // namespace replayjit::internal::engine

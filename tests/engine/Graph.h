@@ -6,7 +6,7 @@
 
 #include <functional>
 
-namespace replayjit::engine {
+namespace replayjit::internal::engine {
 
 /// A CUDA graph of what `body` launches on the device's own stream. Emulation
 /// has none: there a replay runs the body. Any other error ends the program.
@@ -31,6 +31,6 @@ private:
 /// Graph.
 void makeContextCurrent();
 
-} // namespace replayjit::engine
+} // namespace replayjit::internal::engine
 
 #endif

@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace replayjit::engine {
+namespace replayjit::internal::engine {
 
 static uint64_t addressOf(const auto &vector, size_t at = 0) {
   return reinterpret_cast<uint64_t>(vector.data() + at);
@@ -144,4 +144,4 @@ void HostPlan::compareWith(Device &device, const CursorTable &table) const {
     compare(device, "ring bases", args.bases, table.ringBase, bases.size() * 4);
 }
 
-} // namespace replayjit::engine
+} // namespace replayjit::internal::engine

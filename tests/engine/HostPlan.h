@@ -11,7 +11,7 @@
 #include "kernels/Plan/PlanReference.h"
 #include "tests/engine/RowArrays.h"
 
-namespace replayjit::engine {
+namespace replayjit::internal::engine {
 
 /// What an engine has: blocks of states, rings and cursors, and the batch sizes
 /// that steps are padded to, in ascending order.
@@ -53,6 +53,6 @@ private:
   std::vector<int64_t> pending, indices;
 };
 
-} // namespace replayjit::engine
+} // namespace replayjit::internal::engine
 
 #endif

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <thread>
 
-namespace replayjit::engine {
+namespace replayjit::internal::engine {
 
 int Model::numLayers() const {
   int sum = 0;
@@ -212,4 +212,4 @@ std::vector<std::vector<double>> Oracle::feed(int token) {
   return out;
 }
 
-} // namespace replayjit::engine
+} // namespace replayjit::internal::engine

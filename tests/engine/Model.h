@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace replayjit::engine {
+namespace replayjit::internal::engine {
 
 using Tokens = std::vector<int>;
 
@@ -85,6 +85,6 @@ private:
 std::vector<double> stepLayer(const Model &model, int layer, int token,
                               int position, std::vector<double> &state);
 
-} // namespace replayjit::engine
+} // namespace replayjit::internal::engine
 
 #endif

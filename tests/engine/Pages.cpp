@@ -5,7 +5,7 @@
 #include "runtime/state/Sizing.h"
 #include "tests/engine/Expect.h"
 
-namespace replayjit::engine {
+namespace replayjit::internal::engine {
 
 /// Something of the engine's at the beginning of each page.
 static constexpr int64_t headerBytes = 48;
@@ -64,4 +64,4 @@ uint64_t Pages::planBuffers(size_t bytes) {
   return memory.back().address;
 }
 
-} // namespace replayjit::engine
+} // namespace replayjit::internal::engine

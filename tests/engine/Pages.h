@@ -5,7 +5,7 @@
 #include "runtime/state/StepPlan.h"
 #include "tests/engine/RowArrays.h"
 
-namespace replayjit::engine {
+namespace replayjit::internal::engine {
 
 /// States and rings of all layers as a paged engine lays them out: a page for
 /// each slot, with the states of all layers of a group after each other, and a
@@ -30,6 +30,6 @@ private:
   CursorTable table;
 };
 
-} // namespace replayjit::engine
+} // namespace replayjit::internal::engine
 
 #endif

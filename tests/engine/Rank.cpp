@@ -5,7 +5,7 @@
 #include "runtime/state/Sizing.h"
 #include "tests/engine/Expect.h"
 
-namespace replayjit::engine {
+namespace replayjit::internal::engine {
 
 /// Elements in a row of `count`, rounded up to 16 bytes.
 static int64_t strideOf(DataType type, int64_t count) {
@@ -266,4 +266,4 @@ std::vector<double> Rank::foldedState(int layer, int slot, int ring,
   return all;
 }
 
-} // namespace replayjit::engine
+} // namespace replayjit::internal::engine

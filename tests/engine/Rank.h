@@ -15,7 +15,7 @@
 
 #include <map>
 
-namespace replayjit::engine {
+namespace replayjit::internal::engine {
 
 /// The inputs of a row, of each layer.
 using RowInputs = std::vector<TokenBytes>;
@@ -81,6 +81,6 @@ private:
   std::map<int, Batch> sizes; ///< Gone before the pool.
 };
 
-} // namespace replayjit::engine
+} // namespace replayjit::internal::engine
 
 #endif

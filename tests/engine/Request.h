@@ -6,7 +6,7 @@
 #include "runtime/state/SlotImage.h"
 #include "tests/engine/Slots.h"
 
-namespace replayjit::engine {
+namespace replayjit::internal::engine {
 
 /// `tokens` are the prompt and what was sampled; the first `fed` of them are in
 /// checkpoint and ring. Between two steps a running request has one token that
@@ -58,6 +58,6 @@ struct Request {
   std::vector<std::vector<double>> feed() { return oracle.feed(tokens[fed++]); }
 };
 
-} // namespace replayjit::engine
+} // namespace replayjit::internal::engine
 
 #endif

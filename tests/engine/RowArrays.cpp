@@ -4,7 +4,7 @@
 
 #include "tests/engine/Expect.h"
 
-namespace replayjit::engine {
+namespace replayjit::internal::engine {
 
 Memory::Memory(Device &device, size_t bytes, const char *name)
     : device(device), address(orStop(device.allocate(bytes, name))) {}
@@ -130,4 +130,4 @@ PlanArgs RowArrays::host() const {
   return args;
 }
 
-} // namespace replayjit::engine
+} // namespace replayjit::internal::engine

@@ -5,7 +5,7 @@
 #include "runtime/state/StepPlan.h"
 #include "tests/engine/Model.h"
 
-namespace replayjit::engine {
+namespace replayjit::internal::engine {
 
 /// Device memory, freed with this.
 class Memory {
@@ -66,6 +66,6 @@ private:
   int live = 0;
 };
 
-} // namespace replayjit::engine
+} // namespace replayjit::internal::engine
 
 #endif

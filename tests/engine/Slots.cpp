@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace replayjit::engine {
+namespace replayjit::internal::engine {
 
 uint64_t Random::next() { // splitmix64
   uint64_t x = state += 0x9e3779b97f4a7c15u;
@@ -62,4 +62,4 @@ std::optional<Prefix> PrefixCache::removeAny() {
   return prefix;
 }
 
-} // namespace replayjit::engine
+} // namespace replayjit::internal::engine

@@ -8,7 +8,7 @@
 #include <memory>
 #include <optional>
 
-namespace replayjit::engine {
+namespace replayjit::internal::engine {
 
 /// The same random numbers on every platform.
 class Random {
@@ -69,6 +69,6 @@ private:
   int64_t clock = 0;
 };
 
-} // namespace replayjit::engine
+} // namespace replayjit::internal::engine
 
 #endif

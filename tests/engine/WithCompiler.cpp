@@ -3,4 +3,6 @@
 #include "runtime/CompileOnMiss.h"
 #include "tests/engine/Compiler.h"
 
-replayjit::CompileFn replayjit::engine::compiler() { return compileOnMiss(); }
+replayjit::internal::CompileFn replayjit::internal::engine::compiler() {
+  return compileOnMiss();
+}

@@ -2,4 +2,6 @@
 
 #include "tests/engine/Compiler.h"
 
-replayjit::CompileFn replayjit::engine::compiler() { return nullptr; }
+replayjit::internal::CompileFn replayjit::internal::engine::compiler() {
+  return nullptr;
+}

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-namespace replayjit::engine {
+namespace replayjit::internal::engine {
 
 static void appendRandom(Tokens &tokens, int count, int vocabulary,
                          Random &random) {
@@ -107,4 +107,4 @@ std::vector<std::string> Workload::worst() const {
   return sentences;
 }
 
-} // namespace replayjit::engine
+} // namespace replayjit::internal::engine

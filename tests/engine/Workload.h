@@ -4,7 +4,7 @@
 
 #include "tests/engine/Engine.h"
 
-namespace replayjit::engine {
+namespace replayjit::internal::engine {
 
 struct WorkloadOptions {
   int requests = 100; ///< That finish, over both engines.
@@ -43,6 +43,6 @@ private:
   int numRequests = 0, numForks = 0, numRounds = 0;
 };
 
-} // namespace replayjit::engine
+} // namespace replayjit::internal::engine
 
 #endif

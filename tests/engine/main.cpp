@@ -10,8 +10,8 @@
 #include <cstdlib>
 #include <string_view>
 
-using namespace replayjit;
-using namespace replayjit::engine;
+using namespace replayjit::internal;
+using namespace replayjit::internal::engine;
 
 static const char usage[] =
     R"(Usage: engine [--device=cpu|gpu] [--requests N] [--seed S] [--cache DIR]

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-using namespace replayjit;
+using namespace replayjit::internal;
 
 static constexpr float infinite = std::numeric_limits<float>::infinity();
 

@@ -8,7 +8,7 @@
 
 #include <catch2/catch.hpp>
 
-using namespace replayjit;
+using namespace replayjit::internal;
 
 namespace {
 using Change = void (*)(DecodeSpec &);

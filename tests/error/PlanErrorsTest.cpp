@@ -5,7 +5,7 @@
 #include <catch2/catch.hpp>
 #include <functional>
 
-using namespace replayjit;
+using namespace replayjit::internal;
 
 namespace {
 

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-using namespace replayjit;
+using namespace replayjit::internal;
 
 namespace {
 struct Case {

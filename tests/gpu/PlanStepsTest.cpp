@@ -14,8 +14,8 @@
 
 #include <cstdio>
 
-using namespace replayjit;
-using namespace replayjit::test;
+using namespace replayjit::internal;
+using namespace replayjit::internal::test;
 
 static std::unique_ptr<Jit> createJit() {
   AssembleOptions assemble;

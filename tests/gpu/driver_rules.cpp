@@ -20,8 +20,8 @@
 #include <optional>
 #include <thread>
 
-using namespace replayjit;
-using namespace replayjit::cuda;
+using namespace replayjit::internal;
+using namespace replayjit::internal::cuda;
 
 /// Adds 1 to the word that `out` points to, and takes 50 us for it, so that two
 /// that do not wait for each other lose a step.

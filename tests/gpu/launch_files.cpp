@@ -19,7 +19,7 @@
 #include <cstring>
 #include <map>
 
-using namespace replayjit;
+using namespace replayjit::internal;
 
 namespace {
 

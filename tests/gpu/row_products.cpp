@@ -13,7 +13,7 @@
 #include <fstream>
 #include <iterator>
 
-using namespace replayjit;
+using namespace replayjit::internal;
 
 int main(int argc, char **argv) {
   if (argc != 4) {

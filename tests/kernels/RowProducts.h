@@ -10,7 +10,7 @@
 #include <random>
 #include <vector>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 /// Streams `items` tiles through `blocks` blocks of the kernel and compares with
 /// fp64. Returns what is wrong, or nothing.
@@ -73,6 +73,6 @@ inline std::string checkRowProducts(Device &device, const CompiledKernel &kernel
   return "";
 }
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

@@ -7,7 +7,7 @@
 
 #include "tests/unit/CacheTestSupport.h"
 
-using namespace replayjit;
+using namespace replayjit::internal;
 
 int main(int argc, char **argv) {
   if (argc != 2)

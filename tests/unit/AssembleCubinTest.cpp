@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <thread>
 
-using namespace replayjit;
+using namespace replayjit::internal;
 using Catch::Matchers::Contains;
 using Catch::Matchers::EndsWith;
 using Preference = AssembleOptions::Preference;

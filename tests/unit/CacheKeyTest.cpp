@@ -8,7 +8,7 @@
 
 #include <set>
 
-using namespace replayjit;
+using namespace replayjit::internal;
 
 namespace {
 

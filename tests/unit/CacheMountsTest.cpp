@@ -14,8 +14,8 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 
-using namespace replayjit;
-using namespace replayjit::test;
+using namespace replayjit::internal;
+using namespace replayjit::internal::test;
 
 namespace {
 

@@ -14,8 +14,8 @@
 #include <sys/syscall.h>
 #include <thread>
 
-using namespace replayjit;
-using namespace replayjit::test;
+using namespace replayjit::internal;
+using namespace replayjit::internal::test;
 using namespace std::chrono_literals;
 
 namespace {

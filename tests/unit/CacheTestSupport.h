@@ -18,7 +18,7 @@
 #include <unistd.h>
 #include <vector>
 
-namespace replayjit::test {
+namespace replayjit::internal::test {
 
 namespace fs = std::filesystem;
 
@@ -177,6 +177,6 @@ private:
   void *memory;
 };
 
-} // namespace replayjit::test
+} // namespace replayjit::internal::test
 
 #endif

@@ -8,8 +8,8 @@
 #include <cerrno>
 #include <thread>
 
-using namespace replayjit;
-using namespace replayjit::test;
+using namespace replayjit::internal;
+using namespace replayjit::internal::test;
 using namespace std::chrono_literals;
 using Catch::Matchers::Contains;
 

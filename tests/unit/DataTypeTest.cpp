@@ -1,13 +1,13 @@
 //===- DataTypeTest.cpp ---------------------------------------------------===//
 
-#include "kernels/DataType.h"
+#include "base/DataType.h"
 
 #include <bit>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
 
-using namespace replayjit;
+using namespace replayjit::internal;
 
 static constexpr DataType allTypes[] = {
     DataType::F32, DataType::BF16, DataType::F16, DataType::I32, DataType::I64};

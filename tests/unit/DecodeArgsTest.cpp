@@ -11,7 +11,7 @@
 #include <type_traits>
 #include <vector>
 
-using namespace replayjit;
+using namespace replayjit::internal;
 
 TEST_CASE("parameter buffers have no holes", "[args]") {
   CHECK(std::is_standard_layout_v<DecodeArgs>);

@@ -5,11 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/DecodeCheck.h"
+#include "checks/DecodeCheck.h"
 #include "FakeDecodeDevice.h"
 #include "FakeDecodeKernel.h"
+#include "checks/DecodeSuite.h"
 #include "kernels/Decode/DecodeReference.h"
-#include "runtime/DecodeSuite.h"
 
 #include <catch2/catch.hpp>
 #include <set>
@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-using namespace replayjit;
+using namespace replayjit::internal;
 
 namespace {
 

@@ -1,6 +1,6 @@
 //===- DecodeFuzzTest.cpp - What is drawn, and how it becomes small -------===//
 
-#include "runtime/DecodeFuzz.h"
+#include "checks/DecodeFuzz.h"
 
 #include <catch2/catch.hpp>
 
@@ -9,7 +9,7 @@
 #include <map>
 #include <string>
 
-using namespace replayjit;
+using namespace replayjit::internal;
 
 namespace {
 

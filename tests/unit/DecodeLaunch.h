@@ -14,7 +14,7 @@
 #include <random>
 #include <vector>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 /// A spec with every tensor in fp32 but the values that a test changes.
 inline DecodeSpec makeSpec(int H, int HV, int K, int V, int L) {
@@ -197,6 +197,6 @@ inline double distance(const HostTensor &tensor, int64_t row, int64_t first,
   return largest;
 }
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

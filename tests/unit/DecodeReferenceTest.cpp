@@ -7,7 +7,7 @@
 #include <cmath>
 #include <vector>
 
-using namespace replayjit;
+using namespace replayjit::internal;
 
 namespace {
 

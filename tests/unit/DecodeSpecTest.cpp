@@ -14,7 +14,7 @@
 #include <set>
 #include <vector>
 
-using namespace replayjit;
+using namespace replayjit::internal;
 
 static void checkValid(const DecodeSpec &spec, const DecodeTuning &tuning) {
   Status status = validate(spec, tuning, Target{});

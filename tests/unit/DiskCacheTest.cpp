@@ -6,8 +6,8 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-using namespace replayjit;
-using namespace replayjit::test;
+using namespace replayjit::internal;
+using namespace replayjit::internal::test;
 using Catch::Matchers::Contains;
 using Published = DiskCache::Published;
 

@@ -15,8 +15,8 @@
 #include <algorithm>
 #include <cstring>
 
-using namespace replayjit;
-using namespace replayjit::cuda;
+using namespace replayjit::internal;
+using namespace replayjit::internal::cuda;
 using Catch::Matchers::Contains;
 
 namespace {

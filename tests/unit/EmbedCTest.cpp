@@ -12,8 +12,8 @@
 #include <cstring>
 #include <dlfcn.h>
 
-using namespace replayjit;
-using namespace replayjit::cuda;
+using namespace replayjit::internal;
+using namespace replayjit::internal::cuda;
 using test::TestFolder;
 
 namespace {

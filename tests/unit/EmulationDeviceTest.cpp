@@ -7,9 +7,9 @@
 
 #include <cmath>
 
-using namespace replayjit;
-using namespace replayjit::host;
-using namespace replayjit::host::test;
+using namespace replayjit::internal;
+using namespace replayjit::internal::host;
+using namespace replayjit::internal::host::test;
 
 namespace {
 struct Params {

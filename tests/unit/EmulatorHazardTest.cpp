@@ -4,9 +4,9 @@
 
 #include <catch2/catch.hpp>
 
-using namespace replayjit;
-using namespace replayjit::host;
-using namespace replayjit::host::test;
+using namespace replayjit::internal;
+using namespace replayjit::internal::host;
+using namespace replayjit::internal::host::test;
 using Catch::Contains;
 
 /// Runs and expects a fault; the sentence.

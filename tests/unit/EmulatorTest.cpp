@@ -10,9 +10,9 @@
 #include <limits>
 #include <random>
 
-using namespace replayjit;
-using namespace replayjit::host;
-using namespace replayjit::host::test;
+using namespace replayjit::internal;
+using namespace replayjit::internal::host;
+using namespace replayjit::internal::host::test;
 
 TEST_CASE("special registers name lane, warp and block", "[emulator]") {
   struct Params {

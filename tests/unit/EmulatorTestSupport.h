@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace replayjit::host::test {
+namespace replayjit::internal::host::test {
 
 /// Site numbers and their texts.
 enum Site : int32_t {
@@ -77,6 +77,6 @@ inline std::vector<LaneOrder> everyOrder() {
           LaneOrder::shuffled(77)};
 }
 
-} // namespace replayjit::host::test
+} // namespace replayjit::internal::host::test
 
 #endif

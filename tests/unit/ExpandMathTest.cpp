@@ -16,8 +16,8 @@
 #include <limits>
 #include <random>
 
-using namespace replayjit;
-using namespace replayjit::test;
+using namespace replayjit::internal;
+using namespace replayjit::internal::test;
 
 namespace {
 

@@ -12,7 +12,7 @@
 #include <cstring>
 #include <mutex>
 
-using namespace replayjit::cuda;
+using namespace replayjit::internal::cuda;
 
 static FakeCuda state;
 static thread_local std::vector<CUcontext> contexts; ///< The last is current.

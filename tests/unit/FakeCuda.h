@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-namespace replayjit::cuda {
+namespace replayjit::internal::cuda {
 
 /// A context of the fake.
 struct FakeContext {
@@ -80,9 +80,9 @@ struct FakeCuda {
   int liveObjects = 0;   ///< Created and not yet destroyed, of any kind.
 };
 
-} // namespace replayjit::cuda
+} // namespace replayjit::internal::cuda
 
 /// A pointer to the one FakeCuda; exported by the fake as `fakeCuda`.
-using FakeCudaAccess = replayjit::cuda::FakeCuda *(*)();
+using FakeCudaAccess = replayjit::internal::cuda::FakeCuda *(*)();
 
 #endif

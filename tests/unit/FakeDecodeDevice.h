@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 struct FakeKernel : LoadedKernel {
   std::function<void(const DecodeArgs &)> run;
@@ -88,6 +88,6 @@ protected:
   Result<double> endCaptureAndTime(int) override { return beginCapture(); }
 };
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

@@ -13,7 +13,7 @@
 #include <cmath>
 #include <vector>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 enum class Bug {
   None,
@@ -355,6 +355,6 @@ inline void fakeDecode(const DecodeSpec &spec, const DecodeArgs &args,
   }
 }
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

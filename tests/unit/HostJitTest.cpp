@@ -13,9 +13,9 @@
 
 #include <cmath>
 
-using namespace replayjit;
-using namespace replayjit::host;
-using namespace replayjit::host::test;
+using namespace replayjit::internal;
+using namespace replayjit::internal::host;
+using namespace replayjit::internal::host::test;
 
 static const char *const declarations = R"(
 target triple = "nvptx64-nvidia-cuda"

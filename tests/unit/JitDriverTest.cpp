@@ -4,9 +4,9 @@
 
 #include <optional>
 
-using namespace replayjit;
-using namespace replayjit::cuda;
-using namespace replayjit::test;
+using namespace replayjit::internal;
+using namespace replayjit::internal::cuda;
+using namespace replayjit::internal::test;
 using namespace std::chrono_literals;
 using Catch::Matchers::Contains;
 

@@ -17,7 +17,7 @@
 #include <dlfcn.h>
 #include <thread>
 
-namespace replayjit::test {
+namespace replayjit::internal::test {
 
 template <typename DeviceOrPointer>
 std::unique_ptr<Jit> makeJit(DeviceOrPointer &&device, JitOptions options) {
@@ -100,6 +100,6 @@ struct JitFixture {
   bool fails = false;
 };
 
-} // namespace replayjit::test
+} // namespace replayjit::internal::test
 
 #endif

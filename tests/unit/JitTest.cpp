@@ -14,7 +14,7 @@
 #include <atomic>
 #include <random>
 
-using namespace replayjit;
+using namespace replayjit::internal;
 using Catch::Matchers::Contains;
 
 namespace {

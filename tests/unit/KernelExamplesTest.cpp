@@ -10,8 +10,8 @@
 
 #include <algorithm>
 
-using namespace replayjit;
-using namespace replayjit::test;
+using namespace replayjit::internal;
+using namespace replayjit::internal::test;
 
 namespace {
 

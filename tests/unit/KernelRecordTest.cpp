@@ -3,8 +3,8 @@
 #include "runtime/cache/KernelRecord.h"
 #include "tests/unit/CacheTestSupport.h"
 
-using namespace replayjit;
-using namespace replayjit::test;
+using namespace replayjit::internal;
+using namespace replayjit::internal::test;
 using Catch::Matchers::Contains;
 
 namespace {

@@ -6,7 +6,7 @@
 #include <set>
 #include <vector>
 
-using namespace replayjit;
+using namespace replayjit::internal;
 
 namespace {
 

@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 
-using namespace replayjit;
+using namespace replayjit::internal;
 
 namespace {
 

@@ -6,7 +6,7 @@
 
 #include <set>
 
-using namespace replayjit;
+using namespace replayjit::internal;
 
 TEST_CASE("whatever is chosen while a model is served was asked for", "[aot]") {
   const std::vector<int> sms = {78, 132, 148};

@@ -7,15 +7,15 @@
 
 #include "FakeDecodeDevice.h"
 #include "FakeDecodeKernel.h"
+#include "checks/DecodeSuite.h"
 #include "kernels/Decode/DecodeReference.h"
-#include "runtime/DecodeSuite.h"
 
 #include <catch2/catch.hpp>
 #include <string>
 #include <utility>
 #include <vector>
 
-using namespace replayjit;
+using namespace replayjit::internal;
 
 namespace {
 

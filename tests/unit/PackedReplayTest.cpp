@@ -12,8 +12,8 @@
 #include <cmath>
 #include <set>
 
-using namespace replayjit;
-using namespace replayjit::test;
+using namespace replayjit::internal;
+using namespace replayjit::internal::test;
 
 namespace {
 

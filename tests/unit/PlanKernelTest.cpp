@@ -11,8 +11,8 @@
 
 #include <catch2/catch.hpp>
 
-using namespace replayjit;
-using namespace replayjit::test;
+using namespace replayjit::internal;
+using namespace replayjit::internal::test;
 
 namespace {
 

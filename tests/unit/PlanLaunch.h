@@ -12,7 +12,7 @@
 #include <random>
 #include <vector>
 
-namespace replayjit::test {
+namespace replayjit::internal::test {
 
 using ints = std::vector<int32_t>;
 
@@ -85,6 +85,6 @@ struct PlanLaunch {
   ErrorWord error;
 };
 
-} // namespace replayjit::test
+} // namespace replayjit::internal::test
 
 #endif

@@ -17,7 +17,7 @@
 #include <random>
 #include <vector>
 
-namespace replayjit::test {
+namespace replayjit::internal::test {
 
 /// Host memory of fixed size, cut into aligned arrays.
 class Arena {
@@ -254,6 +254,6 @@ inline std::vector<DecodeSpec> planSpecs() {
   return specs;
 }
 
-} // namespace replayjit::test
+} // namespace replayjit::internal::test
 
 #endif

@@ -10,8 +10,8 @@
 
 #include <catch2/catch.hpp>
 
-using namespace replayjit;
-using namespace replayjit::test;
+using namespace replayjit::internal;
+using namespace replayjit::internal::test;
 
 TEST_CASE("begin looks up cursors and copies indices", "[plan]") {
   PlanLaunch plan(planSpec(), 4, 2);

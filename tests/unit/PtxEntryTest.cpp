@@ -4,7 +4,7 @@
 
 #include <catch2/catch.hpp>
 
-using namespace replayjit;
+using namespace replayjit::internal;
 
 static const char *const head = ".version 8.0\n.target sm_90a\n"
                                 ".address_size 64\n";

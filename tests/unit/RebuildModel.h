@@ -19,7 +19,7 @@
 #include <cmath>
 #include <limits>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 /// What happens to an operand of the product.
 enum class OperandRounding {
@@ -226,6 +226,6 @@ private:
   }
 };
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

@@ -19,7 +19,7 @@
 #include <optional>
 #include <random>
 
-using namespace replayjit;
+using namespace replayjit::internal;
 
 namespace {
 

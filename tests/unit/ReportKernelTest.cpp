@@ -8,8 +8,8 @@
 
 #include <catch2/catch.hpp>
 
-using namespace replayjit;
-using namespace replayjit::host::test;
+using namespace replayjit::internal;
+using namespace replayjit::internal::host::test;
 
 namespace {
 

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <tuple>
 
-using namespace replayjit;
+using namespace replayjit::internal;
 
 namespace {
 

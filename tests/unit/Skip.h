@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace replayjit::test {
+namespace replayjit::internal::test {
 
 /// What ctest shows as skipped: nothing failed, but not all could run.
 inline constexpr int exitSkipped = 77;
@@ -13,6 +13,6 @@ inline constexpr int exitSkipped = 77;
 /// exitSkipped. The test case then returns.
 void skip(const std::string &reason);
 
-} // namespace replayjit::test
+} // namespace replayjit::internal::test
 
 #endif

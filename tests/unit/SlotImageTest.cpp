@@ -9,8 +9,8 @@
 #include "runtime/cache/Digest.h"
 #include "tests/unit/StateModel.h"
 
-using namespace replayjit;
-using namespace replayjit::test;
+using namespace replayjit::internal;
+using namespace replayjit::internal::test;
 
 namespace {
 

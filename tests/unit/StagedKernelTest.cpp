@@ -10,7 +10,7 @@
 #include <fstream>
 #include <sstream>
 
-using namespace replayjit;
+using namespace replayjit::internal;
 
 static std::string readKernel() {
   std::ifstream file(REPLAYJIT_SOURCE_DIR "/tests/kernels/row_products.mlir");

@@ -9,9 +9,9 @@
 #include "runtime/state/StepPlan.h"
 #include "tests/unit/JitFixture.h"
 
-using namespace replayjit;
-using namespace replayjit::cuda;
-using namespace replayjit::test;
+using namespace replayjit::internal;
+using namespace replayjit::internal::cuda;
+using namespace replayjit::internal::test;
 
 namespace {
 

@@ -16,7 +16,7 @@
 
 #include <cstring>
 
-namespace replayjit::test {
+namespace replayjit::internal::test {
 
 using ints = std::vector<int32_t>;
 using Tokens = std::vector<int>;
@@ -292,6 +292,6 @@ private:
   }
 };
 
-} // namespace replayjit::test
+} // namespace replayjit::internal::test
 
 #endif

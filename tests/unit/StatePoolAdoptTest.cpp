@@ -7,8 +7,8 @@
 
 #include "tests/unit/StateModel.h"
 
-using namespace replayjit;
-using namespace replayjit::test;
+using namespace replayjit::internal;
+using namespace replayjit::internal::test;
 
 namespace {
 

@@ -11,7 +11,7 @@
 #include <cstdlib>
 #include <string>
 
-namespace replayjit::test {
+namespace replayjit::internal::test {
 
 static Result<std::unique_ptr<Device>> createNamedDevice() {
   const char *variable = std::getenv("REPLAYJIT_TEST_DEVICE");
@@ -160,4 +160,4 @@ void checkNear(const HostTensor &x, const HostTensor &y, int rows, int64_t size,
   }
 }
 
-} // namespace replayjit::test
+} // namespace replayjit::internal::test

@@ -16,7 +16,7 @@
 #include <map>
 #include <memory>
 
-namespace replayjit::test {
+namespace replayjit::internal::test {
 
 /// The device, the same one for all tests of the process.
 Device &testDevice();
@@ -66,6 +66,6 @@ private:
 void checkNear(const HostTensor &x, const HostTensor &y, int rows, int64_t size,
                double bound);
 
-} // namespace replayjit::test
+} // namespace replayjit::internal::test
 
 #endif

@@ -10,7 +10,7 @@
 
 #include <random>
 
-using namespace replayjit;
+using namespace replayjit::internal;
 using Catch::Matchers::Contains;
 using Catch::Matchers::StartsWith;
 

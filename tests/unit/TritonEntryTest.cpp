@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-using namespace replayjit;
+using namespace replayjit::internal;
 using Catch::Matchers::Contains;
 using test::slurp;
 using test::spit;

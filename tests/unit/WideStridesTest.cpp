@@ -13,8 +13,8 @@
 #include <span>
 #include <utility>
 
-using namespace replayjit;
-using namespace replayjit::test;
+using namespace replayjit::internal;
+using namespace replayjit::internal::test;
 
 namespace {
 

@@ -9,7 +9,7 @@
 
 static bool hasSkipped = false;
 
-void replayjit::test::skip(const std::string &reason) {
+void replayjit::internal::test::skip(const std::string &reason) {
   std::printf("SKIPPED: %s\n", reason.c_str());
   std::fflush(stdout);
   hasSkipped = true;
@@ -17,5 +17,6 @@ void replayjit::test::skip(const std::string &reason) {
 
 int main(int argc, char **argv) {
   const int result = Catch::Session().run(argc, argv);
-  return result == 0 && hasSkipped ? replayjit::test::exitSkipped : result;
+  return result == 0 && hasSkipped ? replayjit::internal::test::exitSkipped
+                                   : result;
 }

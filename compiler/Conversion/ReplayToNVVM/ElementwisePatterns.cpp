@@ -12,8 +12,8 @@
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
-using namespace replayjit;
-using namespace replayjit::replay;
+using namespace replayjit::internal;
+using namespace replayjit::internal::replay;
 
 namespace {
 
@@ -193,9 +193,8 @@ using NumProgramsPattern = GridPattern<NumProgramsOp, NVVM::GridDimXOp,
 
 } // namespace
 
-void replayjit::populateElementwisePatterns(Patterns &patterns,
-                                            const TypeConverter &converter,
-                                            KernelContext &kernel) {
+void replayjit::internal::populateElementwisePatterns(
+    Patterns &patterns, const TypeConverter &converter, KernelContext &kernel) {
   patterns.add<ElementwisePattern>(converter, patterns.getContext());
   patterns.add<ConstantPattern, SplatPattern, IotaPattern, ExpandPattern,
                BroadcastPattern, TransposePattern, SlicePattern,

@@ -8,13 +8,13 @@
 
 #include <cmath>
 
-namespace replayjit {
+namespace replayjit::internal {
 #define GEN_PASS_DEF_EXPANDMATHPASS
 #include "compiler/Conversion/ReplayToNVVM/Passes.h.inc"
-} // namespace replayjit
+} // namespace replayjit::internal
 
 using namespace mlir;
-using namespace replayjit;
+using namespace replayjit::internal;
 
 namespace {
 
@@ -138,7 +138,8 @@ Value expand(ScalarBuilder &b, Operation *op) {
                                                       : expandLog1p(b, x);
 }
 
-struct ExpandMathPass : replayjit::impl::ExpandMathPassBase<ExpandMathPass> {
+struct ExpandMathPass
+    : replayjit::internal::impl::ExpandMathPassBase<ExpandMathPass> {
   void runOnOperation() override {
     SmallVector<Operation *> ops;
     getOperation()->walk([&](Operation *op) {

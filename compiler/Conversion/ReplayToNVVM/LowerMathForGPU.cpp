@@ -9,13 +9,13 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Matchers.h"
 
-namespace replayjit {
+namespace replayjit::internal {
 #define GEN_PASS_DEF_LOWERMATHFORGPUPASS
 #include "compiler/Conversion/ReplayToNVVM/Passes.h.inc"
-} // namespace replayjit
+} // namespace replayjit::internal
 
 using namespace mlir;
-using namespace replayjit;
+using namespace replayjit::internal;
 
 namespace {
 
@@ -47,7 +47,7 @@ Value lowered(OpBuilder &b, Operation *op) {
 }
 
 struct LowerMathForGPUPass
-    : replayjit::impl::LowerMathForGPUPassBase<LowerMathForGPUPass> {
+    : replayjit::internal::impl::LowerMathForGPUPassBase<LowerMathForGPUPass> {
   void runOnOperation() override {
     getOperation()->walk([](Operation *op) {
       OpBuilder b(op);

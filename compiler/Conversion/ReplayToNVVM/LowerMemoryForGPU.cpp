@@ -7,14 +7,14 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
-namespace replayjit {
+namespace replayjit::internal {
 #define GEN_PASS_DEF_LOWERMEMORYFORGPUPASS
 #include "compiler/Conversion/ReplayToNVVM/Passes.h.inc"
-} // namespace replayjit
+} // namespace replayjit::internal
 
 using namespace mlir;
-using namespace replayjit;
-using namespace replayjit::replay;
+using namespace replayjit::internal;
+using namespace replayjit::internal::replay;
 
 namespace {
 
@@ -212,7 +212,8 @@ LogicalResult lowerAtomic(LLVM::AtomicRMWOp op) {
 }
 
 struct LowerMemoryForGPUPass
-    : replayjit::impl::LowerMemoryForGPUPassBase<LowerMemoryForGPUPass> {
+    : replayjit::internal::impl::LowerMemoryForGPUPassBase<
+          LowerMemoryForGPUPass> {
   void runOnOperation() override {
     // Lowering a load erases operations after it.
     SmallVector<Operation *> ops;

@@ -16,8 +16,8 @@
 #include <numeric>
 
 using namespace mlir;
-using namespace replayjit;
-using namespace replayjit::replay;
+using namespace replayjit::internal;
+using namespace replayjit::internal::replay;
 
 namespace {
 
@@ -353,9 +353,9 @@ struct PrefetchPattern : ReplayPattern<PrefetchOp> {
 
 } // namespace
 
-void replayjit::populateMemoryPatterns(Patterns &patterns,
-                                       const TypeConverter &converter,
-                                       KernelContext &kernel) {
+void replayjit::internal::populateMemoryPatterns(Patterns &patterns,
+                                                 const TypeConverter &converter,
+                                                 KernelContext &kernel) {
   patterns.add<ViewPattern, PointerPattern, LoadPattern, StorePattern,
                PrefetchPattern, ReportPattern>(converter, patterns.getContext(),
                                                kernel);

@@ -9,14 +9,14 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/SetVector.h"
 
-namespace replayjit {
+namespace replayjit::internal {
 #define GEN_PASS_DEF_MERGEBARRIERSPASS
 #include "compiler/Conversion/ReplayToNVVM/Passes.h.inc"
-} // namespace replayjit
+} // namespace replayjit::internal
 
 using namespace mlir;
-using namespace replayjit;
-using namespace replayjit::replay;
+using namespace replayjit::internal;
+using namespace replayjit::internal::replay;
 
 namespace {
 
@@ -32,7 +32,7 @@ bool isBarrier(Operation *op) {
 }
 
 struct MergeBarriersPass
-    : replayjit::impl::MergeBarriersPassBase<MergeBarriersPass> {
+    : replayjit::internal::impl::MergeBarriersPassBase<MergeBarriersPass> {
   void runOnOperation() override {
     for (auto function : getOperation().getOps<LLVM::LLVMFuncOp>()) {
       // Stages are reused, and their barriers are not ours.

@@ -13,8 +13,8 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;
-using namespace replayjit;
-using namespace replayjit::replay;
+using namespace replayjit::internal;
+using namespace replayjit::internal::replay;
 
 namespace {
 
@@ -165,8 +165,8 @@ struct DotPattern : ReplayPattern<DotOp> {
 
 } // namespace
 
-void replayjit::populateMmaPatterns(Patterns &patterns,
-                                    const TypeConverter &converter,
-                                    KernelContext &kernel) {
+void replayjit::internal::populateMmaPatterns(Patterns &patterns,
+                                              const TypeConverter &converter,
+                                              KernelContext &kernel) {
   patterns.add<DotPattern>(converter, patterns.getContext(), kernel);
 }

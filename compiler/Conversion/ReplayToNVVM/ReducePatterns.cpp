@@ -5,8 +5,8 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;
-using namespace replayjit;
-using namespace replayjit::replay;
+using namespace replayjit::internal;
+using namespace replayjit::internal::replay;
 
 namespace {
 
@@ -219,9 +219,9 @@ struct ConvertLayoutPattern : ReplayPattern<ConvertLayoutOp> {
 
 } // namespace
 
-void replayjit::populateReducePatterns(Patterns &patterns,
-                                       const TypeConverter &converter,
-                                       KernelContext &kernel) {
+void replayjit::internal::populateReducePatterns(Patterns &patterns,
+                                                 const TypeConverter &converter,
+                                                 KernelContext &kernel) {
   patterns.add<ReducePattern, CumsumPattern, ConvertLayoutPattern>(
       converter, patterns.getContext(), kernel);
 }

@@ -10,14 +10,14 @@
 #include "mlir/Dialect/SCF/Transforms/Patterns.h"
 #include "mlir/IR/Matchers.h"
 
-namespace replayjit {
+namespace replayjit::internal {
 #define GEN_PASS_DEF_CONVERTREPLAYTONVVMPASS
 #include "compiler/Conversion/ReplayToNVVM/Passes.h.inc"
-} // namespace replayjit
+} // namespace replayjit::internal
 
 using namespace mlir;
-using namespace replayjit;
-using namespace replayjit::replay;
+using namespace replayjit::internal;
+using namespace replayjit::internal::replay;
 
 namespace {
 
@@ -213,7 +213,8 @@ LogicalResult checkPreconditions(KernelOp kernel) {
 }
 
 struct ConvertReplayToNVVMPass
-    : replayjit::impl::ConvertReplayToNVVMPassBase<ConvertReplayToNVVMPass> {
+    : replayjit::internal::impl::ConvertReplayToNVVMPassBase<
+          ConvertReplayToNVVMPass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     declareSharedMemory(module);

@@ -5,7 +5,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
 
-namespace replayjit {
+namespace replayjit::internal {
 
 /// The symbol of a block's dynamic shared memory.
 inline constexpr llvm::StringLiteral kSharedSymbol = "global_smem";
@@ -19,6 +19,6 @@ inline constexpr llvm::StringLiteral kBlocksPerRow = "replay.blocks_per_row";
 #define GEN_PASS_REGISTRATION
 #include "compiler/Conversion/ReplayToNVVM/Passes.h.inc"
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

@@ -14,8 +14,8 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
-using namespace replayjit;
-using namespace replayjit::replay;
+using namespace replayjit::internal;
+using namespace replayjit::internal::replay;
 
 namespace {
 
@@ -190,9 +190,9 @@ struct ReleasePattern : ReplayPattern<ReleaseOp> {
 
 } // namespace
 
-void replayjit::populateStagedPatterns(Patterns &patterns,
-                                       const TypeConverter &converter,
-                                       KernelContext &kernel) {
+void replayjit::internal::populateStagedPatterns(Patterns &patterns,
+                                                 const TypeConverter &converter,
+                                                 KernelContext &kernel) {
   patterns.add<AllocPattern, RolesPattern, AsyncCopyPattern, WaitPattern,
                ReadPattern, ReleasePattern>(converter, patterns.getContext(),
                                             kernel);

@@ -9,8 +9,8 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
-using namespace replayjit;
-using namespace replayjit::replay;
+using namespace replayjit::internal;
+using namespace replayjit::internal::replay;
 
 Value ThreadBuilder::i32(int32_t value) {
   return arith::ConstantOp::create(*this, getI32IntegerAttr(value));

@@ -9,7 +9,7 @@
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/Transforms/DialectConversion.h"
 
-namespace replayjit {
+namespace replayjit::internal {
 
 /// Address spaces of the NVPTX target.
 inline constexpr unsigned kGlobalSpace = 1, kSharedSpace = 3, kClusterSpace = 7;
@@ -115,6 +115,6 @@ template <typename Op> struct ReplayPattern : mlir::OpConversionPattern<Op> {
       : mlir::OpConversionPattern<Op>(converter, context), kernel(kernel) {}
 };
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

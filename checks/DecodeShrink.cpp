@@ -1,12 +1,12 @@
 //===- DecodeShrink.cpp - Makes a failing case small ----------------------===//
 
-#include "runtime/DecodeFuzz.h"
+#include "checks/DecodeFuzz.h"
 
 #include <algorithm>
 #include <utility>
 #include <vector>
 
-namespace replayjit {
+namespace replayjit::internal {
 namespace {
 
 /// One respect in which a problem can be simpler: its candidates, the simplest
@@ -288,4 +288,4 @@ DecodeCase shrinkCase(DecodeCase entry, const Target &target,
           {}};
 }
 
-} // namespace replayjit
+} // namespace replayjit::internal

@@ -5,8 +5,8 @@
 // harness serves the replay-run tool, the emulation tests and the GPU.
 //
 //===----------------------------------------------------------------------===//
-#ifndef REPLAYJIT_RUNTIME_DECODECHECK_H
-#define REPLAYJIT_RUNTIME_DECODECHECK_H
+#ifndef REPLAYJIT_CHECKS_DECODECHECK_H
+#define REPLAYJIT_CHECKS_DECODECHECK_H
 
 #include "kernels/Decode/DecodeSpec.h"
 #include "runtime/Device.h"
@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 /// What memory holds that a kernel must not read. NaN shows itself wherever it
 /// is used, unless by a maximum; infinity and numbers of 1e30 (fp16: 65504)
@@ -190,6 +190,6 @@ struct Verdict {
 Verdict judge(const CheckReport &report, const DecodeSpec &spec,
               const DecodeTuning &tuning, double slack = 1);
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

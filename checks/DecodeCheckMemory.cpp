@@ -1,11 +1,11 @@
 //===- DecodeCheckMemory.cpp - The memory of a check ----------------------===//
 
-#include "runtime/DecodeCheckMemory.h"
+#include "checks/DecodeCheckMemory.h"
 
 #include <algorithm>
 #include <utility>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 ReplayLayer PoolMirrors::place(bool onDevice) const {
   return {state.address(onDevice),
@@ -186,4 +186,4 @@ void breakFlag(CheckReport &report, bool &flag, std::string sentence) {
     report.firstProblem = std::move(sentence);
 }
 
-} // namespace replayjit
+} // namespace replayjit::internal

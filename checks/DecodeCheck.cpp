@@ -1,8 +1,8 @@
 //===- DecodeCheck.cpp - A decode kernel against fp64 ---------------------===//
 
-#include "runtime/DecodeCheck.h"
+#include "checks/DecodeCheck.h"
 
-#include "runtime/DecodeCheckSession.h"
+#include "checks/DecodeCheckSession.h"
 #include "runtime/DecodeLaunch.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 #include <span>
 #include <utility>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 //===----------------------------------------------------------------------===//
 // A step
@@ -303,4 +303,4 @@ Result<CheckReport> checkDecode(Device &device, LoadedKernel &kernel,
   return session.finish();
 }
 
-} // namespace replayjit
+} // namespace replayjit::internal

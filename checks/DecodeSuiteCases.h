@@ -1,14 +1,14 @@
 //===- DecodeSuiteCases.h - What the lists of cases share -------*- C++ -*-===//
-#ifndef REPLAYJIT_RUNTIME_DECODESUITECASES_H
-#define REPLAYJIT_RUNTIME_DECODESUITECASES_H
+#ifndef REPLAYJIT_CHECKS_DECODESUITECASES_H
+#define REPLAYJIT_CHECKS_DECODESUITECASES_H
 
-#include "runtime/DecodeSuite.h"
+#include "checks/DecodeSuite.h"
 
 #include <string>
 #include <utility>
 #include <vector>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 using enum DataType;
 using enum FlushPrecision;
@@ -107,6 +107,6 @@ void addMaterialize(std::vector<DecodeCase> &cases, const Target &target);
 void addTriton(std::vector<DecodeCase> &cases, const Target &target);
 void addLong(std::vector<DecodeCase> &cases, const Target &target);
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

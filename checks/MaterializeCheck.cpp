@@ -1,9 +1,9 @@
 //===- MaterializeCheck.cpp - A materialize kernel against fp64 -----------===//
 
-#include "runtime/MaterializeCheck.h"
+#include "checks/MaterializeCheck.h"
 
-#include "runtime/DecodeCheckInputs.h"
-#include "runtime/DecodeCheckMemory.h"
+#include "checks/DecodeCheckInputs.h"
+#include "checks/DecodeCheckMemory.h"
 
 #include <algorithm>
 #include <deque>
@@ -11,7 +11,7 @@
 #include <map>
 #include <set>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 //===----------------------------------------------------------------------===//
 // What is legal
@@ -339,4 +339,4 @@ Result<CheckReport> checkMaterialize(Device &device, LoadedKernel &kernel,
   return MaterializeSession(device, problem).run(kernel, launch);
 }
 
-} // namespace replayjit
+} // namespace replayjit::internal

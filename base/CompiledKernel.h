@@ -3,17 +3,17 @@
 // Plain values only: they cross into the runtime and into kernel.json.
 //
 //===----------------------------------------------------------------------===//
-#ifndef REPLAYJIT_COMPILER_COMPILEDKERNEL_H
-#define REPLAYJIT_COMPILER_COMPILEDKERNEL_H
+#ifndef REPLAYJIT_BASE_COMPILEDKERNEL_H
+#define REPLAYJIT_BASE_COMPILEDKERNEL_H
 
-#include "compiler/Target.h"
+#include "base/Target.h"
 
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 namespace host {
 class HostProgram; // compiler/Host/HostProgram.h
@@ -99,6 +99,6 @@ struct CompiledKernel {
   std::vector<StageTime> stages;
 };
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

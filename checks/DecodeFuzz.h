@@ -4,13 +4,13 @@
 // fp64 recurrence. A failing case is made small before a person sees it.
 //
 //===----------------------------------------------------------------------===//
-#ifndef REPLAYJIT_RUNTIME_DECODEFUZZ_H
-#define REPLAYJIT_RUNTIME_DECODEFUZZ_H
+#ifndef REPLAYJIT_CHECKS_DECODEFUZZ_H
+#define REPLAYJIT_CHECKS_DECODEFUZZ_H
 
+#include "checks/DecodeSuite.h"
 #include "compiler/Host/LaneOrder.h"
-#include "runtime/DecodeSuite.h"
 
-namespace replayjit {
+namespace replayjit::internal {
 
 /// A legal problem of any family that follows from `seed` alone: equal on every
 /// machine. Small enough to run under emulation in less than a second.
@@ -36,6 +36,6 @@ std::string describe(const DecodeCase &entry);
 std::string describe(const DecodeProblem &problem);
 std::string describe(const MaterializeProblem &problem);
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

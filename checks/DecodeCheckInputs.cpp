@@ -1,10 +1,10 @@
 //===- DecodeCheckInputs.cpp - Random inputs of a check -------------------===//
 
-#include "runtime/DecodeCheckInputs.h"
+#include "checks/DecodeCheckInputs.h"
 
 #include <cmath>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 RandomInputs::RandomInputs(const DecodeSpec &spec, float lowerBound,
                            bool mixedGates, bool slowGates, uint64_t seed)
@@ -79,4 +79,4 @@ void RandomInputs::fillRing(const ReplayTensors &tensors, int64_t ringSlot,
   }
 }
 
-} // namespace replayjit
+} // namespace replayjit::internal

@@ -1,15 +1,15 @@
 //===- DecodeSuite.h - Lists of decode kernels to check ---------*- C++ -*-===//
-#ifndef REPLAYJIT_RUNTIME_DECODESUITE_H
-#define REPLAYJIT_RUNTIME_DECODESUITE_H
+#ifndef REPLAYJIT_CHECKS_DECODESUITE_H
+#define REPLAYJIT_CHECKS_DECODESUITE_H
 
-#include "runtime/DecodeCheck.h"
-#include "runtime/MaterializeCheck.h"
+#include "checks/DecodeCheck.h"
+#include "checks/MaterializeCheck.h"
 
 #include <optional>
 #include <string>
 #include <vector>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 /// A kernel and the run that checks it.
 struct DecodeCase {
@@ -47,6 +47,6 @@ Result<CheckReport> checkCase(Device &device, LoadedKernel &kernel,
                               const DecodeCase &entry,
                               const ProgressFn &progress = {});
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

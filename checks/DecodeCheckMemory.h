@@ -4,10 +4,10 @@
 // they get to the device and back, and what the error word must hold.
 //
 //===----------------------------------------------------------------------===//
-#ifndef REPLAYJIT_RUNTIME_DECODECHECKMEMORY_H
-#define REPLAYJIT_RUNTIME_DECODECHECKMEMORY_H
+#ifndef REPLAYJIT_CHECKS_DECODECHECKMEMORY_H
+#define REPLAYJIT_CHECKS_DECODECHECKMEMORY_H
 
-#include "runtime/DecodeCheckTensor.h"
+#include "checks/DecodeCheckTensor.h"
 #include "runtime/Device.h"
 
 #include <array>
@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 /// The tensors of one layer's state pool.
 struct PoolMirrors {
@@ -89,6 +89,6 @@ private:
 /// Breaks `flag` of `report`, and says why unless something was wrong before.
 void breakFlag(CheckReport &report, bool &flag, std::string sentence);
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

@@ -1,6 +1,6 @@
 //===- DataType.cpp - Rounding to the element types -----------------------===//
 
-#include "kernels/DataType.h"
+#include "base/DataType.h"
 
 #include <bit>
 #include <cmath>
@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <limits>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 static constexpr DataType allTypes[] = {
     DataType::F32, DataType::BF16, DataType::F16, DataType::I32, DataType::I64};
@@ -174,4 +174,4 @@ void storeElement(DataType type, void *base, int64_t index, double value) {
   }
 }
 
-} // namespace replayjit
+} // namespace replayjit::internal

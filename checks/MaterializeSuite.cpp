@@ -1,12 +1,12 @@
 //===- MaterializeSuite.cpp - Materialize kernels to check ----------------===//
 
-#include "runtime/DecodeSuiteCases.h"
+#include "checks/DecodeSuiteCases.h"
 
 #include <fmt/format.h>
 
 #include <string_view>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 using M = MaterializeProblem;
 
@@ -176,4 +176,4 @@ void addMaterialize(std::vector<DecodeCase> &cases, const Target &target) {
   }
 }
 
-} // namespace replayjit
+} // namespace replayjit::internal

@@ -1,6 +1,6 @@
 //===- DecodeCheckProblem.cpp - Which problems are legal ------------------===//
 
-#include "runtime/DecodeCheck.h"
+#include "checks/DecodeCheck.h"
 
 #include "kernels/Decode/DecodeReference.h" // and with it DecodeArgs.h
 
@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 static Status atLeast(const char *field, int value, int low) {
   if (value >= low)
@@ -236,4 +236,4 @@ Status validateProblem(const DecodeProblem &problem) {
   return Status::ok();
 }
 
-} // namespace replayjit
+} // namespace replayjit::internal

@@ -1,11 +1,11 @@
 //===- DecodeCheckSetup.cpp - Tensors and inputs of a run -----------------===//
 
-#include "runtime/DecodeCheckSession.h"
+#include "checks/DecodeCheckSession.h"
 
 #include <cmath>
 #include <map>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 DecodeSession::DecodeSession(Device &device, const DecodeProblem &problem)
     : device(device), problem(problem), spec(problem.spec), H(spec.numKeyHeads),
@@ -281,4 +281,4 @@ void DecodeSession::acceptRing(int64_t ringSlot, int64_t place) {
     pools.kRing.accept(ringSlot, (h * L + place) * K, K);
 }
 
-} // namespace replayjit
+} // namespace replayjit::internal

@@ -4,17 +4,17 @@
 // shares with DecodeCheck.cpp, which launches and compares.
 //
 //===----------------------------------------------------------------------===//
-#ifndef REPLAYJIT_RUNTIME_DECODECHECKSESSION_H
-#define REPLAYJIT_RUNTIME_DECODECHECKSESSION_H
+#ifndef REPLAYJIT_CHECKS_DECODECHECKSESSION_H
+#define REPLAYJIT_CHECKS_DECODECHECKSESSION_H
 
-#include "runtime/DecodeCheck.h"
-#include "runtime/DecodeCheckInputs.h"
-#include "runtime/DecodeCheckMemory.h"
+#include "checks/DecodeCheck.h"
+#include "checks/DecodeCheckInputs.h"
+#include "checks/DecodeCheckMemory.h"
 
 #include <array>
 #include <vector>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 class DecodeSession {
 public:
@@ -75,6 +75,6 @@ private:
   CheckReport report;
 };
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

@@ -1,13 +1,13 @@
 //===- DecodeDescribe.cpp - A random case in one line ---------------------===//
 
-#include "runtime/DecodeFuzz.h"
+#include "checks/DecodeFuzz.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <string_view>
 
-namespace replayjit {
+namespace replayjit::internal {
 namespace {
 
 /// A line that grows by what is not as usual.
@@ -88,4 +88,4 @@ std::string describe(const DecodeCase &entry) {
                            : describe(entry.problem);
 }
 
-} // namespace replayjit
+} // namespace replayjit::internal

@@ -1,13 +1,13 @@
 //===- MaterializeCheck.h - A materialize kernel against fp64 ---*- C++ -*-===//
-#ifndef REPLAYJIT_RUNTIME_MATERIALIZECHECK_H
-#define REPLAYJIT_RUNTIME_MATERIALIZECHECK_H
+#ifndef REPLAYJIT_CHECKS_MATERIALIZECHECK_H
+#define REPLAYJIT_CHECKS_MATERIALIZECHECK_H
 
-#include "runtime/DecodeCheck.h"
+#include "checks/DecodeCheck.h"
 
 #include <cstdint>
 #include <vector>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 /// The launch to make. Everything random follows from `seed`.
 struct MaterializeProblem {
@@ -58,6 +58,6 @@ Result<CheckReport> checkMaterialize(Device &device, LoadedKernel &kernel,
                                      const LaunchConfig &launch,
                                      const MaterializeProblem &problem);
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

@@ -1,11 +1,11 @@
 //===- Target.cpp - The table of GPUs -------------------------------------===//
 
-#include "compiler/Target.h"
+#include "base/Target.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 // Shared memory per block: CUDA C++ Programming Guide, "Technical
 // Specifications per Compute Capability" (opt-in maximum).
@@ -43,4 +43,4 @@ Result<Target> Target::parse(std::string_view chip) {
                                      chip, fmt::join(names(), ", ")));
 }
 
-} // namespace replayjit
+} // namespace replayjit::internal

@@ -1,13 +1,13 @@
 //===- DataType.h - Element types in memory ---------------------*- C++ -*-===//
-#ifndef REPLAYJIT_KERNELS_DATATYPE_H
-#define REPLAYJIT_KERNELS_DATATYPE_H
+#ifndef REPLAYJIT_BASE_DATATYPE_H
+#define REPLAYJIT_BASE_DATATYPE_H
 
-#include "compiler/Support/Status.h"
+#include "base/Status.h"
 
 #include <cstdint>
 #include <string_view>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 /// Element type of a tensor in memory.
 enum class DataType : uint8_t { F32, BF16, F16, I32, I64 };
@@ -43,6 +43,6 @@ double loadElement(DataType type, const void *base, int64_t index);
 /// Writes `value`, rounded to nearest even, as element `index` of an array.
 void storeElement(DataType type, void *base, int64_t index, double value);
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

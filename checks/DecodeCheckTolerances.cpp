@@ -1,13 +1,13 @@
 //===- DecodeCheckTolerances.cpp - How exact a kernel must be -------------===//
 
-#include "runtime/DecodeCheck.h"
+#include "checks/DecodeCheck.h"
 
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
 #include <utility>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 /// The relative error, as a norm, that rounding to `type` once can cause: that
 /// of values just above a power of two, ulp / sqrt(12). Gaussian values come to
@@ -137,4 +137,4 @@ Verdict judge(const CheckReport &report, const DecodeSpec &spec,
   return report.errorsSteady ? Verdict() : broken("errorsSteady");
 }
 
-} // namespace replayjit
+} // namespace replayjit::internal

@@ -1,6 +1,6 @@
 //===- DecodeSuite.cpp - Lists of decode kernels to check -----------------===//
 
-#include "runtime/DecodeSuiteCases.h"
+#include "checks/DecodeSuiteCases.h"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 #include <span>
 #include <string_view>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 /// For GDN with both readouts, and for KDA.
 static constexpr Variation commonVariations[] = {
@@ -520,4 +520,4 @@ Result<CheckReport> checkCase(Device &device, LoadedKernel &kernel,
   return checkDecode(device, kernel, launch, entry.problem, progress);
 }
 
-} // namespace replayjit
+} // namespace replayjit::internal

@@ -3,16 +3,16 @@
 // A plain value: what the generator and the assembler need to know of a GPU.
 //
 //===----------------------------------------------------------------------===//
-#ifndef REPLAYJIT_COMPILER_TARGET_H
-#define REPLAYJIT_COMPILER_TARGET_H
+#ifndef REPLAYJIT_BASE_TARGET_H
+#define REPLAYJIT_BASE_TARGET_H
 
-#include "compiler/Support/Status.h"
+#include "base/Status.h"
 
 #include <string>
 #include <string_view>
 #include <vector>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 /// One GPU architecture. Obtain it with `parse`; fields are facts, not knobs.
 struct Target {
@@ -29,6 +29,6 @@ struct Target {
   static const std::vector<std::string> &names();
 };
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

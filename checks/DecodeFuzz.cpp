@@ -1,13 +1,13 @@
 //===- DecodeFuzz.cpp - Decode problems drawn at random -------------------===//
 
-#include "runtime/DecodeFuzz.h"
+#include "checks/DecodeFuzz.h"
 
 #include <algorithm>
 #include <fmt/format.h>
 #include <initializer_list>
 #include <vector>
 
-namespace replayjit {
+namespace replayjit::internal {
 namespace {
 
 /// Numbers that are the same with every standard library.
@@ -407,4 +407,4 @@ host::LaneOrder randomLaneOrder(uint64_t seed) {
                   host::LaneOrder::shuffled(uint32_t(seed))});
 }
 
-} // namespace replayjit
+} // namespace replayjit::internal

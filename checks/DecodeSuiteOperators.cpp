@@ -1,6 +1,6 @@
 //===- DecodeSuiteOperators.cpp - Families, ring formats, indices ---------===//
 
-#include "runtime/DecodeSuiteCases.h"
+#include "checks/DecodeSuiteCases.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include <span>
 #include <string_view>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 //===----------------------------------------------------------------------===//
 // Packed decode
@@ -483,4 +483,4 @@ void addLong(std::vector<DecodeCase> &cases, const Target &target) {
   add("packed-gdn", problem);
 }
 
-} // namespace replayjit
+} // namespace replayjit::internal

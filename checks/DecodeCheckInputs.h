@@ -1,6 +1,6 @@
 //===- DecodeCheckInputs.h - Random inputs of a check -----------*- C++ -*-===//
-#ifndef REPLAYJIT_RUNTIME_DECODECHECKINPUTS_H
-#define REPLAYJIT_RUNTIME_DECODECHECKINPUTS_H
+#ifndef REPLAYJIT_CHECKS_DECODECHECKINPUTS_H
+#define REPLAYJIT_CHECKS_DECODECHECKINPUTS_H
 
 #include "kernels/Decode/DecodeReference.h"
 
@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 /// Values such as a model has, all from one seed. The harness's own copy of
 /// A_log and dt_bias is not rounded to their type.
@@ -45,6 +45,6 @@ private:
   std::normal_distribution<double> normal;
 };
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

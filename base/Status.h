@@ -3,14 +3,14 @@
 // Plain values for what can go wrong; no exceptions, no LLVM types.
 //
 //===----------------------------------------------------------------------===//
-#ifndef REPLAYJIT_COMPILER_SUPPORT_STATUS_H
-#define REPLAYJIT_COMPILER_SUPPORT_STATUS_H
+#ifndef REPLAYJIT_BASE_STATUS_H
+#define REPLAYJIT_BASE_STATUS_H
 
 #include <optional>
 #include <string>
 #include <utility>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 /// Why a call failed. The numeric values are stable.
 enum class StatusCode {
@@ -75,6 +75,6 @@ private:
   Status status_;
 };
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif

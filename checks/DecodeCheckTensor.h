@@ -4,11 +4,11 @@
 // the host, and the sum that one error of the report is made from.
 //
 //===----------------------------------------------------------------------===//
-#ifndef REPLAYJIT_RUNTIME_DECODECHECKTENSOR_H
-#define REPLAYJIT_RUNTIME_DECODECHECKTENSOR_H
+#ifndef REPLAYJIT_CHECKS_DECODECHECKTENSOR_H
+#define REPLAYJIT_CHECKS_DECODECHECKTENSOR_H
 
+#include "checks/DecodeCheck.h"
 #include "kernels/Decode/DecodeReference.h"
-#include "runtime/DecodeCheck.h"
 
 #include <algorithm>
 #include <cmath>
@@ -22,7 +22,7 @@
 #include <utility>
 #include <vector>
 
-namespace replayjit {
+namespace replayjit::internal {
 
 /// What an output holds before a launch: a quiet NaN with a payload that no
 /// arithmetic invents, and another than that of Poison::NaN, so that poison
@@ -214,6 +214,6 @@ struct ErrorSum {
   double error() const { return diff == 0 ? 0 : std::sqrt(diff / reference); }
 };
 
-} // namespace replayjit
+} // namespace replayjit::internal
 
 #endif
