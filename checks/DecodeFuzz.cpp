@@ -137,22 +137,17 @@ void drawTritonSpec(Draw &draw, DecodeSpec &spec, float &lowerBound) {
 DecodeTuning drawTuning(Draw &draw, const DecodeSpec &spec,
                         const Target &target) {
   DecodeTuning tuning = chooseTuning(spec, draw.of({1, 16, 256, 0}), target);
-  const int prefetch = draw.once(4) ? draw.of({1, 2, 7, 200}) : 0;
   for (int tries = 0; tries < 20 && !draw.once(3); ++tries) {
     DecodeTuning other;
     other.blockV = draw.of({8, 16, 32, 64, 128});
     other.blockK = draw.of({4, 16, 32, 64, 128});
     other.numWarps = draw.of({1, 2, 4, 8});
     other.flushRows = draw.of({1, 2, 4, 8});
-    if (draw.once(6))
-      other.flushPrecision = FlushPrecision::Tf32x3;
     if (validate(spec, other, target)) {
       tuning = other;
       break;
     }
   }
-  if (target.hasBulkCopy)
-    tuning.prefetchDistance = prefetch;
   return tuning;
 }
 

@@ -75,8 +75,6 @@ template <typename Problem> Respects<Problem> commonRespects() {
   using P = Problem;
   Respects<P> respects;
   auto add = [&](auto change) { respects.push_back(one<P>(change)); };
-  add([](P &p) { p.tuning.prefetchDistance = 0; });
-  add([](P &p) { p.tuning.flushPrecision = FlushPrecision::Ieee; });
   add([](P &p) { p.lowerBound = P().lowerBound; });
   add([](P &p) { p.firstSlot = 0; });
   add([](P &p) { p.misaligned = false; });

@@ -134,7 +134,6 @@ static constexpr Variation commonTiles[] = {
     {"tiles-16-32-w1-f1", [](P &) {}, {16, 32, 1, 1}},
     {"tiles-32-16-w2-f2", [](P &) {}, {32, 16, 2, 2}},
     {"tiles-64-128-w8-f4", withLargeHeads, {64, 128, 8, 4}},
-    {"tf32x3", [](P &) {}, {32, 64, 4, 4, Tf32x3}},
 };
 
 /// The same for GDN alone.
@@ -158,23 +157,6 @@ static constexpr Variation outputOnlyTiles[] = {
        setUnaligned(p);
      },
      {32, 32, 1, 4}},
-    {"tf32x3-f1", [](P &) {}, {16, 64, 2, 1, Tf32x3}},
-    {"tf32x3-f8-bf16",
-     [](P &p) { setTypes(p.spec, BF16, BF16, BF16, BF16); },
-     {64, 64, 4, 8, Tf32x3}},
-    {"tf32x3-fp32",
-     [](P &p) {
-       setTypes(p.spec, F32, F32, F32, F32);
-       setSizes(p.spec, 1, 2, 128, 128, 16);
-     },
-     {128, 128, 4, 4, Tf32x3}},
-    {"tf32x3-k60-v100",
-     [](P &p) {
-       setTypes(p.spec, F32, F32, F32, F32);
-       setSizes(p.spec, 1, 3, 60, 100, 16);
-     },
-     {64, 32, 4, 4, Tf32x3}},
-    {"tf32x3-l1", [](P &p) { p.spec.ringDepth = 1; }, {32, 64, 4, 1, Tf32x3}},
 };
 static constexpr Variation rebuildTiles[] = {
     {"tiles-64-32-w4", [](P &) {}, {64, 32, 4, 4}},
@@ -281,14 +263,6 @@ static constexpr Variation kdaVariations[] = {
        p.indexStride = 3;
        p.rowSlots = {5, 0, 2, -3};
      }},
-    // Tiles: blockV, blockK, warps and flush rows.
-    {"tf32x3-k60-v100-bounded",
-     [](P &p) {
-       setTypes(p.spec, F32, F32, F32, F32);
-       setSizes(p.spec, 1, 3, 60, 100, 16);
-       setBounded(p);
-     },
-     {64, 32, 4, 4, Tf32x3}},
 };
 
 static constexpr Variation kdaRebuildVariations[] = {

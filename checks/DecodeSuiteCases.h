@@ -11,7 +11,6 @@
 namespace replayjit::internal {
 
 using enum DataType;
-using enum FlushPrecision;
 
 using P = DecodeProblem;
 

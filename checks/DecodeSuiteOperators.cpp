@@ -150,7 +150,6 @@ static constexpr Variation formatVariations[] = {
      }},
     {"k128-v128", [](P &p) { setSizes(p.spec, 1, 1, 128, 128, 4); }},
     {"tiles-16-16-w1-f1", [](P &) {}, {16, 16, 1, 1}},
-    {"tf32x3", [](P &) {}, {32, 32, 4, 4, Tf32x3}},
     {"rebuild", [](P &p) { p.spec.readout = Readout::Rebuild; }},
     {"unaligned",
      [](P &p) {

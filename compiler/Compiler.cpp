@@ -73,14 +73,12 @@ public:
                              "replay.kernel is allowed");
     kernel.name = (*kernels.begin()).getSymName().str();
     bool needsBulk = false;
-    module->walk([&](Operation *op) {
-      needsBulk |= isa<replay::AllocOp, replay::PrefetchOp>(op);
-    });
+    module->walk([&](replay::AllocOp) { needsBulk = true; });
     if (needsBulk && !kernel.target.hasBulkCopy)
       return Status::error(
           StatusCode::Unsupported,
           fmt::format("target: {} has no bulk copies, which the shared buffers "
-                      "and prefetches of {} need; allowed are sm_90 and later",
+                      "of {} need; allowed are sm_90 and later",
                       kernel.target.chip, kernel.name));
     clock.mark("build");
     observe("replay.mlir");

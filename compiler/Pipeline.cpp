@@ -27,7 +27,6 @@ void replayjit::internal::buildTilePipeline(OpPassManager &pm,
   expand.blockK = options.blockK;
   expand.flushRows = options.flushRows;
   expand.precision = options.precision;
-  expand.flushPrecision = options.flushPrecision;
   pm.addNestedPass<KernelOp>(createExpandStatePass(expand));
   // Slices of vectors need constant offsets from here on.
   pm.addNestedPass<KernelOp>(createUnrollTilesPass());
@@ -78,10 +77,8 @@ struct TilePipelineOptions : PassPipelineOptions<TilePipelineOptions> {
   Option<int> blockK{*this, "block-k", llvm::cl::init(128)};
   Option<int> flushRows{*this, "flush-rows", llvm::cl::init(4)};
   Option<std::string> precision{*this, "precision", llvm::cl::init("tf32")};
-  Option<std::string> flushPrecision{*this, "flush-precision",
-                                     llvm::cl::init("ieee")};
   PipelineOptions plain() const {
-    return {rebuild, blockK, flushRows, precision, flushPrecision};
+    return {rebuild, blockK, flushRows, precision};
   }
 };
 } // namespace

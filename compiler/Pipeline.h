@@ -14,7 +14,6 @@ struct PipelineOptions {
   int blockK = 128;                 ///< Columns per K tile.
   int flushRows = 4;                ///< Ring rows per step of a flush.
   std::string precision = "tf32";   ///< Of the rebuild readout's dot.
-  std::string flushPrecision = "ieee"; ///< Of the output-only flush.
 };
 
 /// Replay level to tiles with layouts.

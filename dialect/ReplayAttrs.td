@@ -52,8 +52,7 @@ def Replay_AxisAttr : EnumAttr<Replay_Dialect, Replay_Axis, "axis">;
 
 def Replay_Precision : Replay_Enum<"Precision", "how a dot rounds its operands", [
     I32EnumAttrCase<"Ieee", 0, "ieee">, I32EnumAttrCase<"Tf32", 1, "tf32">,
-    I32EnumAttrCase<"Tf32x3", 2, "tf32x3">, I32EnumAttrCase<"Bf16", 3, "bf16">,
-    I32EnumAttrCase<"F16", 4, "f16">]>;
+    I32EnumAttrCase<"Bf16", 2, "bf16">, I32EnumAttrCase<"F16", 3, "f16">]>;
 def Replay_PrecisionAttr : EnumAttr<Replay_Dialect, Replay_Precision, "precision">;
 
 def Replay_CachePolicy : Replay_Enum<"CachePolicy", "where a load may leave its line", [

@@ -325,26 +325,6 @@ def Replay_ReportOp : Replay_Op<"report", [
     $word attr-dict `:` type($word) }];
 }
 
-def Replay_PrefetchOp : Replay_Op<"prefetch", [
-    MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "Starts moving a view's memory into the L2 cache";
-  let description = [{
-    One bulk prefetch by one thread; nothing where the first size is zero. Values
-    do not change. The hardware needs sm_90.
-
-    Constraint: (U1) the view's elements are adjacent: its last stride is 1 and
-    its first, if it has two, the static size of its rows; a row's bytes and the
-    alignment are multiples of 16.
-
-    ```mlir
-    replay.prefetch %v : !replay.view<?x128xf32, strides [128, 1], align 16>
-    ```
-  }];
-  let arguments = (ins Replay_ViewType:$view);
-  let hasVerifier = 1;
-  let assemblyFormat = "$view attr-dict `:` type($view)";
-}
-
 //===----------------------------------------------------------------------===//
 // Tile level: shape and layout
 //===----------------------------------------------------------------------===//
@@ -518,7 +498,7 @@ def Replay_DotOp : Replay_Op<"dot", [Pure]> {
   let description = [{
     `c + a b` with f32 accumulation. `precision` alone says how the f32 operands
     round: `ieee` not at all (FMA), `bf16` and `f16` to nearest, `tf32` cut off as
-    by the matrix unit, `tf32x3` as three products of high and low parts.
+    by the matrix unit.
 
     Constraints: (O1) a is MxK, b is KxN, c and the result are MxN, all f32;
     (O2) all but `ieee`: M and K are at least 16, N at least 8.

@@ -175,23 +175,6 @@ LogicalResult StoreOp::verify() {
                       getValue().getType(), "S1", "S2");
 }
 
-LogicalResult PrefetchOp::verify() {
-  ViewType view = getView().getType();
-  ArrayRef<int64_t> shape = view.getShape(), strides = view.getStrides();
-  int64_t row = view.getRank() == 2 ? shape[1] : 1;
-  if (ShapedType::isDynamic(row))
-    row = 0; // Never a legal row size.
-  int64_t unit = row * elementBytes(view.getElementType());
-  bool adjacent = strides.back() == 1 && row > 0 &&
-                  (view.getRank() == 1 || strides[0] == row);
-  if (view.getRank() == 1) // One row, or as many as the size says.
-    unit = ShapedType::isDynamic(shape[0]) ? unit : unit * shape[0];
-  if (!adjacent || unit % 16 != 0 || view.getAlignment() % 16 != 0)
-    return emitOpError("needs adjacent elements, and rows and alignment that "
-                       "are multiples of 16 bytes (U1)");
-  return success();
-}
-
 //===----------------------------------------------------------------------===//
 // Tile level: shape and layout
 //===----------------------------------------------------------------------===//

@@ -136,12 +136,6 @@ void SpecOptions::addTo(CLI::App &app, bool hasPlans) {
   app.add_option("--max-registers", maxRegisters,
                  "Cap of a thread's registers; 0: none")
       ->group(choices);
-  app.add_option("--prefetch-distance", prefetchDistance,
-                 "Blocks ahead whose state is brought into the L2; 0: none")
-      ->group(choices);
-  app.add_option("--flush-precision", flushPrecision, "Of a flush's products")
-      ->check(oneOf({"ieee", "tf32x3"}))
-      ->group(choices);
   app.add_option("--target", chip, "GPU architecture, such as sm_90a")
       ->group(choices);
 }
@@ -232,10 +226,6 @@ DecodeTuning SpecOptions::tuning(const DecodeSpec &spec, int defaultRows,
   tuning.numWarps = warps.value_or(tuning.numWarps);
   tuning.flushRows = flushRows.value_or(tuning.flushRows);
   tuning.maxRegisters = maxRegisters.value_or(tuning.maxRegisters);
-  tuning.prefetchDistance = prefetchDistance.value_or(tuning.prefetchDistance);
-  if (!flushPrecision.empty())
-    tuning.flushPrecision = flushPrecision == "ieee" ? FlushPrecision::Ieee
-                                                     : FlushPrecision::Tf32x3;
   return tuning;
 }
 

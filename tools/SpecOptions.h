@@ -47,9 +47,8 @@ private:
        trapOnError = false, programmaticLaunch = false;
   std::string family, ringFormat, gateKind, nullSlot, readout, abi;
 
-  std::optional<int> rows, blockV, blockK, warps, flushRows, prefetchDistance,
-      maxRegisters;
-  std::string flushPrecision, chip;
+  std::optional<int> rows, blockV, blockK, warps, flushRows, maxRegisters;
+  std::string chip;
 };
 
 } // namespace replayjit::internal

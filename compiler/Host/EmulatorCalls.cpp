@@ -214,10 +214,6 @@ void replayjit_emu_bulk_copy(void *shared, const void *global, int32_t bytes,
   Block::running->bulkCopy(shared, global, bytes, mbarrier, site);
 }
 
-void replayjit_emu_prefetch(const void *global, int32_t bytes, int32_t site) {
-  Block::running->checkGlobal(global, bytes, site, "prefetch");
-}
-
 void replayjit_emu_trap(int32_t site) { Block::running->trap(site); }
 }
 

@@ -60,8 +60,6 @@ void replayjit_emu_mbarrier_wait(void *mbarrier, int32_t parity, int32_t site);
 /// cp.async.bulk.shared.global with mbarrier completion.
 void replayjit_emu_bulk_copy(void *shared, const void *global, int32_t bytes,
                              void *mbarrier, int32_t site);
-/// cp.async.bulk.prefetch.L2: moves nothing here, but must stay in bounds.
-void replayjit_emu_prefetch(const void *global, int32_t bytes, int32_t site);
 
 /// The kernel ends the launch.
 void replayjit_emu_trap(int32_t site);

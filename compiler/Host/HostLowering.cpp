@@ -114,7 +114,6 @@ private:
         .Case([&](NVVM::GridDimXOp) { return sreg(op, host::NCtaIdX); })
         .Case([&](NVVM::ShflOp shuffle) { return lowerShuffle(shuffle); })
         .Case([&](NVVM::MmaOp mma) { return lowerMma(mma); })
-        .Case([&](NVVM::ConvertFloatToTF32Op c) { return lowerToTf32(c); })
         .Case([&](NVVM::SyncWarpOp sync) {
           call("replayjit_emu_warp_barrier", {},
                {sync.getMask(), site("warp barrier")});
@@ -157,12 +156,6 @@ private:
           call("replayjit_emu_bulk_copy", {},
                {generic(copy.getDstMem()), generic(copy.getSrcMem()),
                 copy.getSize(), generic(copy.getMbar()), site("bulk copy")});
-          return erase(op);
-        })
-        .Case([&](NVVM::CpAsyncBulkPrefetchOp prefetch) {
-          call("replayjit_emu_prefetch", {},
-               {generic(prefetch.getSrcMem()), prefetch.getSize(),
-                site("prefetch")});
           return erase(op);
         })
         .Case([&](LLVM::Trap) {
@@ -320,13 +313,6 @@ private:
       result = LLVM::InsertValueOp::create(b, result, value, i);
     }
     return replace(op, result);
-  }
-
-  /// cvt.rna.tf32: to nearest, ties away; half a unit added to the magnitude.
-  LogicalResult lowerToTf32(NVVM::ConvertFloatToTF32Op op) {
-    Value bits = LLVM::BitcastOp::create(b, b.getI32Type(), op.getSrc());
-    Value rounded = LLVM::AddOp::create(b, bits, i32(0x1000));
-    return replace(op, Value(LLVM::AndOp::create(b, rounded, i32(~0x1fff))));
   }
 };
 

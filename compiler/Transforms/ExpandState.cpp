@@ -119,18 +119,15 @@ struct ExpandStatePass
     : replayjit::internal::impl::ExpandStatePassBase<ExpandStatePass> {
   using ExpandStatePassBase::ExpandStatePassBase;
 
-  Precision readoutPrecision, ringPrecision;
+  Precision readoutPrecision;
 
   void runOnOperation() override {
     auto read = symbolizePrecision(precision);
-    auto flush = symbolizePrecision(flushPrecision);
-    if (!read || !flush) {
-      getOperation().emitError("precision and flush-precision must be ieee, "
-                               "tf32, tf32x3, bf16 or f16");
+    if (!read) {
+      getOperation().emitError("precision must be ieee, tf32, bf16 or f16");
       return signalPassFailure();
     }
     readoutPrecision = *read;
-    ringPrecision = *flush;
 
     SmallVector<ReconstructOp> states;
     getOperation()->walk([&](ReconstructOp op) { states.push_back(op); });
@@ -288,8 +285,6 @@ struct ExpandStatePass
   Value addRows(TileBuilder &b, const StateParts &state, Value tile,
                 Value column) {
     int64_t chunk = std::min<int64_t>(flushRows, state.depth);
-    if (ringPrecision != Precision::Ieee)
-      chunk = std::max<int64_t>(state.depth, 16);
     bool perColumn = state.isPerColumn();
     SmallVector<Value> carried = {tile};
     if (state.isScanned())
@@ -316,7 +311,7 @@ struct ExpandStatePass
     else
       dRows = b.mul(dRows, b.spread(weights, 1, state.rows));
     carried = {b.dot(b.transpose(dRows), kRows, loop.getRegionIterArg(0),
-                     ringPrecision)};
+                     Precision::Ieee)};
     if (state.isScanned())
       carried.push_back(b.add(loop.getRegionIterArg(1), b.reduce(gates, 0)));
     scf::YieldOp::create(b, carried);

@@ -24,8 +24,7 @@ def ExpandStatePass : Pass<"replay-expand-state", "::replayjit::internal::replay
     Numeric effect: the dot rounds W d and k to `precision`.
 
     A flush walks the K tiles: output-only adds the ring's rows in chunks of
-    `flush-rows`, rounded as `flush-precision` says; rebuild forms each tile
-    again, as its readout did.
+    `flush-rows`; rebuild forms each tile again, as its readout did.
 
     Preconditions: `block-k` divides the state's columns.
   }];
@@ -34,9 +33,7 @@ def ExpandStatePass : Pass<"replay-expand-state", "::replayjit::internal::replay
     Option<"blockK", "block-k", "int", "128", "columns per K tile">,
     Option<"flushRows", "flush-rows", "int", "4", "ring rows per step of a flush">,
     Option<"precision", "precision", "std::string", "\"tf32\"",
-           "of the rebuild readout's dot">,
-    Option<"flushPrecision", "flush-precision", "std::string", "\"ieee\"",
-           "of the output-only flush's dot">];
+           "of the rebuild readout's dot">];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
                            "::mlir::scf::SCFDialect"];
 }

@@ -155,23 +155,6 @@ private:
     }
   }
 
-  /// Asks for the checkpoint that the block `prefetchDistance` places on will
-  /// read, so that it finds it in the L2 cache.
-  void prefetchAhead() {
-    if (tuning.prefetchDistance == 0 ||
-        alignment(spec.stateType, spec.headDimK) < 16)
-      return;
-    Place own = at;
-    setRow(locateHead(b.addI(ProgramIdOp::create(b, Axis::X),
-                             b.i32(tuning.prefetchDistance))));
-    b.when(b.isLess(at.row, b.argument("batch")), [&] {
-      readSlot();
-      b.when(b.allOf(negated(isNull(at.slot)), isSlot(at.slot)),
-             [&] { PrefetchOp::create(b, stateView(at.slot)); });
-    });
-    at = own;
-  }
-
   //===--- Views of a token's arguments --------------------------------------//
 
   /// row * stride + head-dependent column.
@@ -290,7 +273,6 @@ private:
   }
 
   void liveRow() {
-    prefetchAhead(); // The loads below are hoisted above it.
     // Not before the row is known to be live, though every row has inputs: a
     // norm waits for q and k, and the state's loads would wait behind it.
     Token token = readToken();
@@ -451,8 +433,6 @@ replayjit::internal::decodePipeline(const DecodeSpec &spec,
   options.blockK = tuning.blockK;
   options.flushRows = tuning.flushRows;
   options.precision = readoutPrecision(spec.outType);
-  options.flushPrecision =
-      tuning.flushPrecision == FlushPrecision::Tf32x3 ? "tf32x3" : "ieee";
   return options;
 }
 

@@ -267,17 +267,11 @@ static Status validateTuning(const DecodeSpec &spec,
     return status;
 
   int paddedK = nextPowerOfTwo(spec.headDimK);
-  bool usesDot = spec.readout == Readout::Rebuild ||
-                 tuning.flushPrecision == FlushPrecision::Tf32x3;
-  if (usesDot && paddedK < minDotWidth)
-    return Status::invalid(
-        fmt::format("flushPrecision: tf32x3 is not allowed for headDimK = {}; "
-                    "it needs {} or more, use ieee",
-                    spec.headDimK, minDotWidth / 2 + 1));
+  bool usesDot = spec.readout == Readout::Rebuild;
   if (usesDot && tuning.blockV < minDotWidth)
     return Status::invalid(
-        fmt::format("blockV: {} is not allowed with the rebuild readout or a "
-                    "tf32x3 flush; it must be {} or more there",
+        fmt::format("blockV: {} is not allowed with the rebuild readout; it "
+                    "must be {} or more there",
                     tuning.blockV, minDotWidth));
   int lowest = std::min(minDotWidth, paddedK);
   if (!isPowerOfTwo(tuning.blockK) || tuning.blockK < lowest ||
@@ -322,35 +316,17 @@ Status validate(const DecodeSpec &spec, const DecodeTuning &tuning,
     return Status::invalid(fmt::format(
         "maxRegisters: {} is not allowed; it must be 0 or from 32 to 255",
         tuning.maxRegisters));
-  if (tuning.prefetchDistance < 0 || tuning.prefetchDistance > (1 << 20))
-    return Status::invalid(fmt::format(
-        "prefetchDistance: {} is not allowed; it must be from 0 to {}",
-        tuning.prefetchDistance, 1 << 20));
-  if (tuning.prefetchDistance > 0 && spec.abi == LaunchAbi::Triton)
-    return Status::invalid(fmt::format(
-        "prefetchDistance: {} is not allowed with abi triton, whose "
-        "kernels do not know the slots of other rows; use 0",
-        tuning.prefetchDistance));
-  if (tuning.prefetchDistance > 0 && !target.hasBulkCopy)
-    return Status::error(
-        StatusCode::Unsupported,
-        fmt::format("prefetchDistance: {} is not allowed for {}; bulk prefetch "
-                    "needs sm_90 or later, use 0",
-                    tuning.prefetchDistance, target.chip));
   if (spec.hasProgrammaticLaunch && target.capability < 90)
     return Status::error(
         StatusCode::Unsupported,
         fmt::format("hasProgrammaticLaunch: true is not allowed for {}; it "
                     "needs sm_90 or later",
                     target.chip));
-  bool usesDot = spec.readout == Readout::Rebuild ||
-                 tuning.flushPrecision == FlushPrecision::Tf32x3;
-  if (usesDot && target.capability < 80)
+  if (spec.readout == Readout::Rebuild && target.capability < 80)
     return Status::error(
         StatusCode::Unsupported,
         fmt::format("target: {} has no TF32 or bf16 tensor core, which the "
-                    "rebuild readout and the tf32x3 flush need; allowed are "
-                    "sm_80 and later",
+                    "rebuild readout needs; allowed are sm_80 and later",
                     target.chip));
   return Status::ok();
 }
@@ -442,11 +418,8 @@ std::string kernelName(const DecodeSpec &spec, const DecodeTuning &tuning) {
   name += isRebuild ? "_rebuild" : "_outonly";
   name += fmt::format("_al{}_bv{}_bk{}_w{}_fr{}", spec.alignment, tuning.blockV,
                       tuning.blockK, tuning.numWarps, tuning.flushRows);
-  name += tuning.flushPrecision == FlushPrecision::Ieee ? "_ieee" : "_tf32x3";
   if (tuning.maxRegisters)
     name += fmt::format("_mr{}", tuning.maxRegisters);
-  if (tuning.prefetchDistance)
-    name += fmt::format("_pf{}", tuning.prefetchDistance);
   addIf(spec.abi == LaunchAbi::Triton, "_triton");
   return name;
 }

@@ -71,9 +71,6 @@ enum class LaunchAbi : uint8_t {
   Triton, ///< TritonArgs: dense, a grid of three dimensions; Family::Replay.
 };
 
-/// How a flush's product of ring rows is computed.
-enum class FlushPrecision : uint8_t { Ieee, Tf32x3 };
-
 /// What a kernel is specialized on. Strides, pitches, batch and slot counts are
 /// run-time arguments and never part of it. What a family does not have is
 /// ignored: a packed kernel has no ring and no force_flush; a materialize
@@ -140,11 +137,7 @@ struct DecodeTuning {
   int blockK = 128;  ///< BKT: columns per K tile; divides pow2(headDimK).
   int numWarps = 4;  ///< Warps per block: 1, 2, 4 or 8.
   int flushRows = 4; ///< Ring rows folded per step of a flush: 1, 2, 4 or 8.
-  FlushPrecision flushPrecision = FlushPrecision::Ieee;
   int maxRegisters = 0; ///< Caps a thread's registers, 32..255; 0: no cap.
-  /// Each block asks for the checkpoint of the block so many places on, which
-  /// then comes from the L2 cache; 0: not. Needs sm_90.
-  int prefetchDistance = 0;
 
   bool operator==(const DecodeTuning &) const = default;
 };

@@ -84,16 +84,6 @@ constexpr const char *wordOf(LaunchAbi abi) {
   return nullptr;
 }
 
-constexpr const char *wordOf(FlushPrecision precision) {
-  switch (precision) {
-  case FlushPrecision::Ieee:
-    return "ieee";
-  case FlushPrecision::Tf32x3:
-    return "tf32x3";
-  }
-  return nullptr;
-}
-
 constexpr const char *wordOf(DataType type) {
   switch (type) {
   case DataType::F32:
@@ -159,15 +149,12 @@ void visitFields(Spec &spec, Visit &&visit) {
 
 template <Is<DecodeTuning> Tuning, typename Visit>
 void visitFields(Tuning &tuning, Visit &&visit) {
-  auto &[blockV, blockK, numWarps, flushRows, flushPrecision, maxRegisters,
-         prefetchDistance] = tuning;
+  auto &[blockV, blockK, numWarps, flushRows, maxRegisters] = tuning;
   visit("blockV", blockV);
   visit("blockK", blockK);
   visit("numWarps", numWarps);
   visit("flushRows", flushRows);
-  visit("flushPrecision", flushPrecision);
   visit("maxRegisters", maxRegisters);
-  visit("prefetchDistance", prefetchDistance);
 }
 
 template <typename Visit>

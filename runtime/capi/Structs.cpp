@@ -88,7 +88,6 @@ static_assert(REPLAYJIT_RING_PREDECAYED == int(RingFormat::Predecayed));
 static_assert(REPLAYJIT_NULL_NON_POSITIVE == int(NullSlot::NonPositive));
 static_assert(REPLAYJIT_READOUT_REBUILD == int(Readout::Rebuild));
 static_assert(REPLAYJIT_ABI_TRITON == int(LaunchAbi::Triton));
-static_assert(REPLAYJIT_FLUSH_TF32X3 == int(FlushPrecision::Tf32x3));
 
 Status checkSize(uint32_t size, size_t known, size_t unit, const char *what) {
   // The size and one field: less is a struct that nobody initialized.
@@ -210,15 +209,12 @@ static void visitSpec(CSpec &c, Spec &spec, Visit &visit) {
 
 template <typename CTuning, typename Tuning, typename Visit>
 static void visitTuning(CTuning &c, Tuning &tuning, Visit &visit) {
-  auto &[blockV, blockK, numWarps, flushRows, flushPrecision, maxRegisters,
-         prefetchDistance] = tuning;
+  auto &[blockV, blockK, numWarps, flushRows, maxRegisters] = tuning;
   visit("blockV", c.block_v, blockV);
   visit("blockK", c.block_k, blockK);
   visit("numWarps", c.num_warps, numWarps);
   visit("flushRows", c.flush_rows, flushRows);
-  visit("flushPrecision", c.flush_precision, flushPrecision);
   visit("maxRegisters", c.max_registers, maxRegisters);
-  visit("prefetchDistance", c.prefetch_distance, prefetchDistance);
 }
 
 Result<DecodeSpec> toSpec(const replayjit_decode_spec_t *given) {

@@ -79,11 +79,12 @@ static void check_specs(void) {
   CHECK(tuning.block_v == 32 && tuning.block_k == 128);
   OK(replayjit_target_supports("sm_90a", &spec, NULL));
   OK(replayjit_target_supports("sm_90a", &spec, &tuning));
-  tuning.prefetch_distance = 4;
+  spec.has_programmatic_launch = 1;
   FAILS(replayjit_target_supports("sm_80", &spec, &tuning),
-        REPLAYJIT_UNSUPPORTED, "prefetchDistance: 4 is not allowed for sm_80");
+        REPLAYJIT_UNSUPPORTED,
+        "hasProgrammaticLaunch: true is not allowed for sm_80");
+  spec.has_programmatic_launch = 0;
   OK(replayjit_target_choose_tuning("sm_90a", 132, &spec, 1, &tuning));
-  CHECK(tuning.prefetch_distance == 0);
   FAILS(replayjit_target_choose_tuning("sm_9", 132, &spec, 1, &tuning),
         REPLAYJIT_INVALID_ARGUMENT, "target: 'sm_9' is unknown");
   FAILS(replayjit_target_choose_tuning("sm_90a", 0, &spec, 1, &tuning),

@@ -35,26 +35,6 @@ replay.kernel @tf32(%p: !replay.ptr<f32>, %n: i64) num_warps(1) blocks_per_row(1
   replay.return
 }
 
-// Three products a step: low by high, high by low, then high by high; the high
-// part is rounded to nearest, ties away.
-// CHECK-LABEL: llvm.func @tf32x3(
-// CHECK: nvvm.convert.float.to.tf32 {{.*}}{rnd = #nvvm.fp_rnd_mode<rna>}
-// CHECK: arith.subf
-// CHECK-COUNT-6: nvvm.mma.sync
-// CHECK-NOT: nvvm.mma.sync
-// CHECK: llvm.return
-replay.kernel @tf32x3(%p: !replay.ptr<f32>, %n: i64) num_warps(1) blocks_per_row(1) {
-  %c0 = arith.constant 0 : i32
-  %v = replay.view %p offset %n : !replay.ptr<f32> -> !m
-  %a = replay.load %v[%c0, %c0] : !m -> tensor<16x16xf32, #a32>
-  %b = replay.load %v[%c0, %c0] : !m -> tensor<16x8xf32, #b32>
-  %c = replay.load %v[%c0, %c0] : !m -> tensor<16x8xf32, #c>
-  %d = replay.dot %a, %b, %c precision tf32x3
-      : tensor<16x16xf32, #a32>, tensor<16x8xf32, #b32>, tensor<16x8xf32, #c> -> tensor<16x8xf32, #c>
-  replay.store %d, %v[%c0, %c0] : tensor<16x8xf32, #c>, !m
-  replay.return
-}
-
 // One step of K = 16, pairs packed into 32 bits: 4 of A, 2 of B.
 // CHECK-LABEL: llvm.func @bf16(
 // CHECK-COUNT-12: arith.truncf %{{.*}} : f32 to bf16

@@ -348,18 +348,3 @@ replay.kernel @report_and_trap(%kind: i32, %row: i32, %layer: i32, %value: i64, 
   replay.report %kind row %row layer %layer value %value to %word {trap} : !replay.ptr<i32>
   replay.return
 }
-
-// One thread prefetches what the view holds, if it holds anything.
-// CHECK-LABEL: llvm.func @prefetch(
-// CHECK-SAME: %[[M:[^:]*]]: i32
-// CHECK: %[[TID:.*]] = nvvm.read.ptx.sreg.tid.x
-// CHECK: arith.cmpi eq, %[[TID]],
-// CHECK: arith.cmpi sgt, %[[M]],
-// CHECK: scf.if
-// CHECK: %[[BYTES:.*]] = arith.muli %[[M]], %{{.*}}
-// CHECK: nvvm.cp.async.bulk.prefetch %{{.*}}, %[[BYTES]]
-replay.kernel @prefetch(%m: i32, %p: !replay.ptr<f32>, %n: i64) num_warps(1) blocks_per_row(1) {
-  %v = replay.view %p offset %n sizes %m : !replay.ptr<f32> -> !replay.view<?x64xf32, strides [64, 1], align 16>
-  replay.prefetch %v : !replay.view<?x64xf32, strides [64, 1], align 16>
-  replay.return
-}

@@ -3,7 +3,7 @@
 // RUN: not replay-opt %s --replay-expand-state="precision=tf16" 2>&1 | FileCheck %s --check-prefix=PRECISION
 
 // ZERO: error: block-k 0 does not divide the 128 columns of the state
-// PRECISION: error: precision and flush-precision must be ieee, tf32, tf32x3, bf16 or f16
+// PRECISION: error: precision must be ieee, tf32, bf16 or f16
 
 replay.kernel @odd_tiles() num_warps(4) blocks_per_row(1) {
   %s0, %x = builtin.unrealized_conversion_cast to

@@ -1,7 +1,6 @@
 // RUN: replay-opt %s --replay-expand-state | FileCheck %s --check-prefixes=CHECK,OUT
-// RUN: replay-opt %s --replay-expand-state="rebuild precision=tf32x3" | FileCheck %s --check-prefixes=CHECK,REBUILD
+// RUN: replay-opt %s --replay-expand-state="rebuild precision=bf16" | FileCheck %s --check-prefixes=CHECK,REBUILD
 // RUN: replay-opt %s --replay-expand-state="block-k=32 flush-rows=8" | FileCheck %s --check-prefix=TILES
-// RUN: replay-opt %s --replay-expand-state="flush-precision=bf16" | FileCheck %s --check-prefix=MMA
 
 !checkpoint = !replay.view<32x128xf32, strides [128, 1], align 16>
 !d = !replay.view<?x32xf32, strides [-128, 1], align 16>
@@ -46,7 +45,7 @@
 // REBUILD:   %[[WD:.*]] = arith.mulf %[[DROWS]],
 // REBUILD:   %[[DECAYED:.*]] = arith.mulf %[[TILE]],
 // REBUILD:   %[[WDT:.*]] = replay.transpose %[[WD]]
-// REBUILD:   %[[S:.*]] = replay.dot %[[WDT]], %[[KWIDE]], %[[DECAYED]] precision tf32x3
+// REBUILD:   %[[S:.*]] = replay.dot %[[WDT]], %[[KWIDE]], %[[DECAYED]] precision bf16
 // REBUILD:   %[[PRODUCT:.*]] = arith.mulf %[[S]],
 // REBUILD:   reduce %[[PRODUCT]] axis 1
 // REBUILD: } {replay.tiles}
@@ -111,7 +110,7 @@ replay.kernel @two_vectors() num_warps(4) blocks_per_row(1) {
 // OUT:     %[[TOTAL:.*]] = arith.addf %[[NEWER]], %[[SUM]]
 // OUT:     scf.yield %[[NEXT]], %[[TOTAL]]
 // OUT:   %[[AGED:.*]] = arith.mulf %[[S]]#0,
-// REBUILD: %[[S:.*]] = replay.dot {{.*}} precision tf32x3
+// REBUILD: %[[S:.*]] = replay.dot {{.*}} precision bf16
 // REBUILD: %[[AGED:.*]] = arith.mulf %[[S]],
 // CHECK: %[[NEW:.*]] = math.fma %{{.*}}, %{{.*}}, %[[AGED]]
 // CHECK: replay.store %[[NEW]], %{{.*}}[%{{.*}}, %[[COLUMN]]]
@@ -123,9 +122,6 @@ replay.kernel @two_vectors() num_warps(4) blocks_per_row(1) {
 // TILES: scf.for {{.*}} step %[[EIGHT]]
 // TILES: replay.dot {{.*}} : tensor<32x8xf32>, tensor<8x32xf32>, tensor<32x32xf32>
 
-// The matrix unit takes 16 rows at a time, whatever flush-rows says.
-// MMA-LABEL: replay.kernel @flush(
-// MMA: replay.dot {{.*}} precision bf16 : tensor<32x16xf32>, tensor<16x128xf32>
 replay.kernel @flush(%m: i32, %alpha: f32) num_warps(4) blocks_per_row(1) {
   %s0, %d, %k, %g, %dt, %kt = builtin.unrealized_conversion_cast to
       !checkpoint, !d, !k, !gates, tensor<32xf32>, tensor<128xf32>

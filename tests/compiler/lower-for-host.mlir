@@ -6,7 +6,6 @@
 // CHECK-SAME: "barrier at
 // CHECK-SAME: "mma at
 // CHECK-SAME: "mbarrier init at
-// CHECK-SAME: "prefetch at
 // CHECK-SAME: "atomic of report"
 
 // CHECK-DAG: llvm.func @replayjit_emu_load(!llvm.ptr, !llvm.ptr, i32, i32, i32)
@@ -101,7 +100,6 @@ llvm.func @exchange(%x: f32, %w: i32) attributes {nvvm.kernel} {
 // CHECK: llvm.call @replayjit_emu_mbarrier_expect(
 // CHECK: llvm.call @replayjit_emu_bulk_copy(
 // CHECK: llvm.call @replayjit_emu_mbarrier_wait(
-// CHECK: llvm.call @replayjit_emu_prefetch(
 // CHECK-NOT: nvvm.
 // CHECK: llvm.return
 llvm.func @staged(%p: !llvm.ptr<1>, %s: !llvm.ptr<3>, %b: !llvm.ptr<3>, %n: i32) attributes {nvvm.kernel} {
@@ -114,7 +112,6 @@ llvm.func @staged(%p: !llvm.ptr<1>, %s: !llvm.ptr<3>, %b: !llvm.ptr<3>, %n: i32)
   %cluster = llvm.addrspacecast %s : !llvm.ptr<3> to !llvm.ptr<7>
   nvvm.cp.async.bulk.shared.cluster.global %cluster, %p, %b, %n : !llvm.ptr<7>, !llvm.ptr<1>
   nvvm.mbarrier.try_wait.parity %b, %n, %n : !llvm.ptr<3>, i32, i32
-  nvvm.cp.async.bulk.prefetch %p, %n : !llvm.ptr<1>
   llvm.return
 }
 

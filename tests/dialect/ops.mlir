@@ -239,15 +239,6 @@ replay.kernel @report(%kind: i32, %row: i32, %layer: i32, %value: i64, %word: !r
   replay.return
 }
 
-// CHECK-LABEL: replay.kernel @prefetch(
-// CHECK: prefetch %{{.*}} : <?x128xf32, strides [128, 1], align 16>
-replay.kernel @prefetch() num_warps(4) blocks_per_row(1) {
-  %v = builtin.unrealized_conversion_cast to
-      !replay.view<?x128xf32, strides [128, 1], align 16>
-  replay.prefetch %v : !replay.view<?x128xf32, strides [128, 1], align 16>
-  replay.return
-}
-
 //===----------------------------------------------------------------------===//
 // Tile level: shape and layout
 //===----------------------------------------------------------------------===//
@@ -333,7 +324,6 @@ replay.kernel @cumsum() num_warps(4) blocks_per_row(1) {
 // CHECK-LABEL: replay.kernel @dot(
 // CHECK: dot %{{.*}}, %{{.*}}, %{{.*}} precision tf32 : tensor<64x16xf32>, tensor<16x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
 // CHECK: dot {{.*}} precision ieee
-// CHECK: dot {{.*}} precision tf32x3
 // CHECK: dot {{.*}} precision bf16
 // CHECK: dot {{.*}} precision f16
 replay.kernel @dot() num_warps(4) blocks_per_row(1) {
@@ -344,11 +334,9 @@ replay.kernel @dot() num_warps(4) blocks_per_row(1) {
       -> tensor<64x64xf32>
   %0 = replay.dot %a, %b, %c precision ieee
       : tensor<64x16xf32>, tensor<16x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
-  %1 = replay.dot %a, %b, %c precision tf32x3
+  %1 = replay.dot %a, %b, %c precision bf16
       : tensor<64x16xf32>, tensor<16x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
-  %2 = replay.dot %a, %b, %c precision bf16
-      : tensor<64x16xf32>, tensor<16x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
-  %3 = replay.dot %a, %b, %c precision f16
+  %2 = replay.dot %a, %b, %c precision f16
       : tensor<64x16xf32>, tensor<16x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
   replay.return
 }

@@ -510,60 +510,6 @@ replay.kernel @store_element(%i: i32) num_warps(1) blocks_per_row(1) {
   replay.return
 }
 
-// -----
-
-replay.kernel @prefetch_strided() num_warps(1) blocks_per_row(1) {
-  %v = builtin.unrealized_conversion_cast to !replay.view<?x128xf32, strides [256, 1], align 16>
-  // expected-error @+1 {{needs adjacent elements, and rows and alignment that are multiples of 16 bytes (U1)}}
-  replay.prefetch %v : !replay.view<?x128xf32, strides [256, 1], align 16>
-  replay.return
-}
-
-// -----
-
-replay.kernel @prefetch_backwards() num_warps(1) blocks_per_row(1) {
-  %v = builtin.unrealized_conversion_cast to !replay.view<16xf32, strides [-4], align 16>
-  // expected-error @+1 {{needs adjacent elements, and rows and alignment that are multiples of 16 bytes (U1)}}
-  replay.prefetch %v : !replay.view<16xf32, strides [-4], align 16>
-  replay.return
-}
-
-// -----
-
-replay.kernel @prefetch_short_rows() num_warps(1) blocks_per_row(1) {
-  %v = builtin.unrealized_conversion_cast to !replay.view<?x2xf32, strides [2, 1], align 8>
-  // expected-error @+1 {{needs adjacent elements, and rows and alignment that are multiples of 16 bytes (U1)}}
-  replay.prefetch %v : !replay.view<?x2xf32, strides [2, 1], align 8>
-  replay.return
-}
-
-// -----
-
-replay.kernel @prefetch_unaligned() num_warps(1) blocks_per_row(1) {
-  %v = builtin.unrealized_conversion_cast to !replay.view<?x128xf32, strides [128, 1], align 8>
-  // expected-error @+1 {{needs adjacent elements, and rows and alignment that are multiples of 16 bytes (U1)}}
-  replay.prefetch %v : !replay.view<?x128xf32, strides [128, 1], align 8>
-  replay.return
-}
-
-// -----
-
-replay.kernel @prefetch_unknown_rows() num_warps(1) blocks_per_row(1) {
-  %v = builtin.unrealized_conversion_cast to !replay.view<16x?xf32, strides [128, 1], align 16>
-  // expected-error @+1 {{needs adjacent elements, and rows and alignment that are multiples of 16 bytes (U1)}}
-  replay.prefetch %v : !replay.view<16x?xf32, strides [128, 1], align 16>
-  replay.return
-}
-
-// -----
-
-replay.kernel @prefetch_unknown_length() num_warps(1) blocks_per_row(1) {
-  %v = builtin.unrealized_conversion_cast to !replay.view<?xf32, strides [1], align 16>
-  // expected-error @+1 {{needs adjacent elements, and rows and alignment that are multiples of 16 bytes (U1)}}
-  replay.prefetch %v : !replay.view<?xf32, strides [1], align 16>
-  replay.return
-}
-
 //===----------------------------------------------------------------------===//
 // Tile level: shape and layout
 //===----------------------------------------------------------------------===//

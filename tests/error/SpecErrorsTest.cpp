@@ -176,11 +176,6 @@ tuning.blockK = 16;
 }
 , { "blockK", "16", "from 8 to 8 for headDimK = 8" }
 }
-, {CHANGE{spec.headDimK = tuning.blockK = 8;
-tuning.flushPrecision = FlushPrecision::Tf32x3;
-}
-, { "flushPrecision", "tf32x3", "headDimK = 8", "use ieee" }
-}
 , {CHANGE{tuning.numWarps = 3;
 }
 , { "numWarps", "3", "1, 2, 4, 8" }
@@ -195,11 +190,6 @@ tuning.blockV = 16;
 , { "numWarps", "4", "blockV = 16", "blockK = 4", "at most 2" }
 }
 , {CHANGE{spec.readout = Readout::Rebuild;
-tuning.blockV = tuning.blockK = 16;
-}
-, { "numWarps", "4", "blockV = 16", "blockK = 16", "fragment", "at most 2" }
-}
-, {CHANGE{tuning.flushPrecision = FlushPrecision::Tf32x3;
 tuning.blockV = tuning.blockK = 16;
 }
 , { "numWarps", "4", "blockV = 16", "blockK = 16", "fragment", "at most 2" }

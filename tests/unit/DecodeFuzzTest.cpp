@@ -51,8 +51,6 @@ TEST_CASE("random cases are legal and reach every option", "[fuzz]") {
     REQUIRE(validate(spec, tuning, Target{}));
     CHECK(describe(randomCase(seed, Target{})) == describe(entry));
     auto count = [&](const char *what, bool is) { seen[what] += is; };
-    count("prefetch", tuning.prefetchDistance > 0);
-    count("tf32x3", tuning.flushPrecision == FlushPrecision::Tf32x3);
     const int threads = 32 * tuning.numWarps;
     count("less than 16 bytes of state a thread",
           tuning.blockV * tuning.blockK * byteSize(spec.stateType) <
@@ -77,8 +75,7 @@ TEST_CASE("random cases are legal and reach every option", "[fuzz]") {
     count("large rebuild", isLarge && isReplay && isRebuild);
     count("large materialize", isLarge && spec.family == Family::Materialize);
     for (int rows : {1, 0}) {
-      DecodeTuning chosen = chooseTuning(spec, rows, Target{});
-      chosen.prefetchDistance = tuning.prefetchDistance;
+      const DecodeTuning chosen = chooseTuning(spec, rows, Target{});
       count(rows ? "large, tiles for few rows" : "large, tiles for many rows",
             isLarge && tuning == chosen);
     }

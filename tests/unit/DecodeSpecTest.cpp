@@ -186,9 +186,7 @@ static const std::vector<Change> commonFacts = {
     TUNING(blockK = 64),
     TUNING(numWarps = 8),
     TUNING(flushRows = 2),
-    TUNING(flushPrecision = FlushPrecision::Tf32x3),
     TUNING(maxRegisters = 128),
-    TUNING(prefetchDistance = 264),
 };
 /// Facts of a token.
 static const std::vector<Change> tokenFacts = {
@@ -276,15 +274,15 @@ TEST_CASE("a name says every specialized fact", "[spec]") {
   CHECK(kernelName({}, {}) ==
         "gdn_decode_h16_hv32_k128_v128_l16_actbf16_gatebf16_paramfp32_outbf16_"
         "statefp32_ringfp32_idx32_l2norm_force_nullneg_outonly_al16_bv32_bk128_"
-        "w4_fr4_ieee");
+        "w4_fr4");
   CHECK(kernelName(spec, {}) ==
         "gdn_materialize_h16_hv32_k128_v128_l16_statefp32_ringfp32_idx32_mask_"
-        "nullneg_outonly_al16_bv32_bk128_w4_fr4_ieee");
+        "nullneg_outonly_al16_bv32_bk128_w4_fr4");
   spec.family = Family::Packed;
   spec.ringDepth = 1;
   CHECK(kernelName(spec, {}) ==
         "gdn_packed_h16_hv32_k128_v128_l1_actbf16_gatebf16_paramfp32_outbf16_"
-        "statefp32_idx32_l2norm_nullneg_outonly_al16_bv32_bk128_w4_fr4_ieee");
+        "statefp32_idx32_l2norm_nullneg_outonly_al16_bv32_bk128_w4_fr4");
 }
 
 TEST_CASE("the longest name is a file name", "[spec]") {
@@ -305,8 +303,6 @@ TEST_CASE("the longest name is a file name", "[spec]") {
   tuning.blockV = 256;
   tuning.numWarps = 8;
   tuning.maxRegisters = 255;
-  tuning.flushPrecision = FlushPrecision::Tf32x3;
-  tuning.prefetchDistance = 1 << 20;
   checkValid(spec, tuning);
   // 255 bytes, of which a dumped stage adds "00-" and ".optimized.ll".
   CHECK(kernelName(spec, tuning).size() + 16 <= 255);

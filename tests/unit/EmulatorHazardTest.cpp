@@ -263,7 +263,6 @@ TEST_CASE("ordered accesses to global memory are no race", "[emulator]") {
     // Atomics of all lanes on one word.
     load(x + 40, GlobalAtomic);
     store(x + 40, 4, GlobalAtomic);
-    replayjit_emu_prefetch(x, 16, Other);
   };
   for (LaneOrder order : everyOrder()) {
     grid.order = order;

@@ -35,7 +35,7 @@ TEST_CASE("a record read is the kernel written") {
   spec.hasMask = false;
   DecodeTuning tuning;
   tuning.blockV = 64;
-  tuning.flushPrecision = FlushPrecision::Tf32x3;
+  tuning.maxRegisters = 168;
   const CacheKey key = CacheKey::of(spec, tuning, *Target::parse("sm_100a"));
   CompiledKernel kernel = kernelOf(key);
   kernel.launch.sharedBytes = UINT32_MAX;

@@ -256,8 +256,4 @@ TEST_CASE("what Triton's signature lacks is refused", "[triton]") {
           spec.headDimV = 41;
           spec.alignment = 0;
         }).empty());
-  DecodeTuning ahead = smallTiles;
-  ahead.prefetchDistance = 8;
-  CHECK_THAT(validate(smallSpec(LaunchAbi::Triton), ahead, Target()).message,
-             StartsWith("prefetchDistance: 8 is not allowed with abi triton"));
 }

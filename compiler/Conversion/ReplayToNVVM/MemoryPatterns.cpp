@@ -327,36 +327,11 @@ struct ReportPattern : ReplayPattern<ReportOp> {
   }
 };
 
-struct PrefetchPattern : ReplayPattern<PrefetchOp> {
-  using ReplayPattern::ReplayPattern;
-  LogicalResult
-  matchAndRewrite(PrefetchOp op, OneToNOpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    ThreadBuilder b(op.getLoc(), rewriter, kernel);
-    LoweredView view(op.getView().getType(), adaptor.getView());
-    int64_t rowBytes = elementBytes(view.type.getElementType());
-    if (view.type.getRank() == 2)
-      rowBytes *= view.type.getShape()[1];
-    Value rows = view.sizes[0] ? view.sizes[0] : b.i32(view.type.getShape()[0]);
-    Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
-                                          b.threadId(), b.i32(0));
-    Value isAny = b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::sgt, rows,
-                                                b.i32(0));
-    auto branch = scf::IfOp::create(b, b.both(isFirst, isAny));
-    b.setInsertionPointToStart(branch.thenBlock());
-    NVVM::CpAsyncBulkPrefetchOp::create(b, view.address,
-                                        b.mul(rows, b.i32(rowBytes)), Value());
-    rewriter.eraseOp(op);
-    return success();
-  }
-};
-
 } // namespace
 
 void replayjit::internal::populateMemoryPatterns(Patterns &patterns,
                                                  const TypeConverter &converter,
                                                  KernelContext &kernel) {
   patterns.add<ViewPattern, PointerPattern, LoadPattern, StorePattern,
-               PrefetchPattern, ReportPattern>(converter, patterns.getContext(),
-                                               kernel);
+               ReportPattern>(converter, patterns.getContext(), kernel);
 }

@@ -34,12 +34,6 @@ Value cutToTf32(ThreadBuilder &b, Value value) {
   return arith::AndIOp::create(b, bits, b.i32(~0x1fff));
 }
 
-Value roundToTf32(ThreadBuilder &b, Value value) {
-  return NVVM::ConvertFloatToTF32Op::create(
-      b, b.getI32Type(), value, NVVM::FPRoundingMode::RNA,
-      NVVM::SaturationMode::NONE, /*relu=*/false);
-}
-
 /// Two values rounded to a 16-bit type, the first in the low half.
 Value pack(ThreadBuilder &b, Value low, Value high, Type half) {
   auto type = VectorType::get({2}, half);
@@ -89,10 +83,9 @@ struct DotPattern : ReplayPattern<DotOp> {
         }
       break;
     case Precision::Tf32:
-    case Precision::Tf32x3:
       forEachTile(layout, sums, [&](int64_t m, int64_t n, auto &c) {
         for (int64_t k = 0; k < depth; k += 8)
-          tf32(b, a, bs, m, n, k, op.getPrecision() == Precision::Tf32x3, c);
+          tf32(b, a, bs, m, n, k, c);
       });
       break;
     case Precision::Bf16:
@@ -132,34 +125,15 @@ struct DotPattern : ReplayPattern<DotOp> {
   }
 
   static void tf32(ThreadBuilder &b, const Fragment &a, const Fragment &bs,
-                   int64_t m, int64_t n, int64_t k, bool threePasses,
-                   SmallVector<Value> &c) {
+                   int64_t m, int64_t n, int64_t k, SmallVector<Value> &c) {
     SmallVector<Value> as = {a.at(m, k), a.at(m + 8, k), a.at(m, k + 4),
                              a.at(m + 8, k + 4)};
     SmallVector<Value> bv = {bs.at(k, n), bs.at(k + 4, n)};
-    auto each = [&](ArrayRef<Value> values, auto convert) {
+    auto cut = [&](ArrayRef<Value> values) {
       return llvm::map_to_vector(
-          values, [&](Value value) { return Value(convert(b, value)); });
+          values, [&](Value value) { return cutToTf32(b, value); });
     };
-    if (!threePasses) {
-      c = mma(b, each(as, cutToTf32), each(bv, cutToTf32), c, 8,
-              NVVM::MMATypes::tf32);
-      return;
-    }
-    // The nearest tf32, so that the rest is as small as it can be.
-    SmallVector<Value> aHigh = each(as, roundToTf32),
-                       bHigh = each(bv, roundToTf32);
-    auto rest = [&](ArrayRef<Value> values, ArrayRef<Value> high) {
-      SmallVector<Value> low;
-      for (auto [value, bits] : llvm::zip(values, high)) {
-        Value rounded = arith::BitcastOp::create(b, b.getF32Type(), bits);
-        low.push_back(roundToTf32(b, arith::SubFOp::create(b, value, rounded)));
-      }
-      return low;
-    };
-    c = mma(b, rest(as, aHigh), bHigh, c, 8, NVVM::MMATypes::tf32);
-    c = mma(b, aHigh, rest(bv, bHigh), c, 8, NVVM::MMATypes::tf32);
-    c = mma(b, aHigh, bHigh, c, 8, NVVM::MMATypes::tf32);
+    c = mma(b, cut(as), cut(bv), c, 8, NVVM::MMATypes::tf32);
   }
 };
 

@@ -137,11 +137,6 @@ typedef enum replayjit_abi_t {
   REPLAYJIT_ABI_TRITON = 1  /* As Triton launches it: dense, no bounds */
 } replayjit_abi_t;
 
-typedef enum replayjit_flush_precision_t {
-  REPLAYJIT_FLUSH_IEEE = 0,
-  REPLAYJIT_FLUSH_TF32X3 = 1
-} replayjit_flush_precision_t;
-
 /* The facts that are compiled in. Batch, strides and slot counts are arguments
  * of a launch. In brackets: the default. Truths are 0 or 1. What a family does
  * not have is ignored. */
@@ -194,9 +189,7 @@ typedef struct replayjit_decode_tuning_t {
   int32_t block_k;           /* Columns a tile [128] */
   int32_t num_warps;         /* Warps a block: 1, 2, 4 or 8 [4] */
   int32_t flush_rows;        /* Ring rows a step of a flush: 1, 2, 4 or 8 [4] */
-  int32_t flush_precision;   /* replayjit_flush_precision_t [IEEE] */
   int32_t max_registers;     /* A thread; 32..255, or 0 for no cap [0] */
-  int32_t prefetch_distance; /* In blocks; 0: no prefetch [0] */
 } replayjit_decode_tuning_t;
 
 /* Write the defaults; pass sizeof(*spec). */
