@@ -17,7 +17,6 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/MLIRContext.h"
@@ -30,9 +29,8 @@ using namespace replayjit::internal;
 
 void replayjit::internal::registerDialects(DialectRegistry &registry) {
   registry.insert<replay::ReplayDialect, arith::ArithDialect, math::MathDialect,
-                  scf::SCFDialect, cf::ControlFlowDialect, LLVM::LLVMDialect,
-                  NVVM::NVVMDialect>();
-  registerTranslations(registry);
+                  scf::SCFDialect, cf::ControlFlowDialect, LLVM::LLVMDialect>();
+  registerTranslations(registry); // With the NVVM dialect.
   // What the one conversion to LLVM (Pipeline.cpp) asks each dialect for.
   arith::registerConvertArithToLLVMInterface(registry);
   cf::registerConvertControlFlowToLLVMInterface(registry);

@@ -8,7 +8,6 @@
 #include "compiler/Conversion/ReplayToNVVM/ThreadProgram.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
@@ -164,32 +163,21 @@ struct SlicePattern : ReplayPattern<SliceOp> {
   }
 };
 
-/// A register per axis: X, Y and Z are the operations to read it.
-template <typename Op, typename X, typename Y, typename Z>
+/// A number of the grid, by its axis.
+template <typename Op, Value (ThreadBuilder::*read)(Axis)>
 struct GridPattern : ReplayPattern<Op> {
   using ReplayPattern<Op>::ReplayPattern;
   LogicalResult
   matchAndRewrite(Op op, typename Op::Adaptor,
                   ConversionPatternRewriter &rewriter) const override {
-    Type type = rewriter.getI32Type();
-    switch (op.getAxis()) {
-    case Axis::X:
-      rewriter.replaceOpWithNewOp<X>(op, type);
-      break;
-    case Axis::Y:
-      rewriter.replaceOpWithNewOp<Y>(op, type);
-      break;
-    case Axis::Z:
-      rewriter.replaceOpWithNewOp<Z>(op, type);
-      break;
-    }
+    ThreadBuilder b(op.getLoc(), rewriter, this->kernel);
+    rewriter.replaceOp(op, (b.*read)(op.getAxis()));
     return success();
   }
 };
-using ProgramIdPattern = GridPattern<ProgramIdOp, NVVM::BlockIdXOp,
-                                     NVVM::BlockIdYOp, NVVM::BlockIdZOp>;
-using NumProgramsPattern = GridPattern<NumProgramsOp, NVVM::GridDimXOp,
-                                       NVVM::GridDimYOp, NVVM::GridDimZOp>;
+using ProgramIdPattern = GridPattern<ProgramIdOp, &ThreadBuilder::programId>;
+using NumProgramsPattern =
+    GridPattern<NumProgramsOp, &ThreadBuilder::numPrograms>;
 
 } // namespace
 

@@ -1,10 +1,10 @@
 //===- LowerMathForGPU.cpp - Approximate instructions where allowed -------===//
 
+#include "compiler/Conversion/ReplayToNVVM/NVVMOps.h"
 #include "compiler/Conversion/ReplayToNVVM/ReplayToNVVM.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Matchers.h"
@@ -39,8 +39,8 @@ Value lowered(OpBuilder &b, Operation *op) {
   auto quotient = dyn_cast<arith::DivFOp>(op);
   if (!quotient || !allows(quotient, FastMathFlags::arcp))
     return Value();
-  Value inverse = NVVM::RcpApproxFtzF32Op::create(
-      b, op->getLoc(), b.getF32Type(), quotient.getRhs());
+  Value inverse =
+      nvvm::approximateReciprocal(b, op->getLoc(), quotient.getRhs());
   if (matchPattern(quotient.getLhs(), m_OneFloat()))
     return inverse;
   return arith::MulFOp::create(b, op->getLoc(), quotient.getLhs(), inverse);
@@ -48,6 +48,11 @@ Value lowered(OpBuilder &b, Operation *op) {
 
 struct LowerMathForGPUPass
     : replayjit::internal::impl::LowerMathForGPUPassBase<LowerMathForGPUPass> {
+  void getDependentDialects(DialectRegistry &registry) const override {
+    LowerMathForGPUPassBase::getDependentDialects(registry);
+    nvvm::addDialect(registry);
+  }
+
   void runOnOperation() override {
     getOperation()->walk([](Operation *op) {
       OpBuilder b(op);

@@ -1,10 +1,10 @@
 //===- MergeBarriers.cpp - Exchange what is ready in one round ------------===//
 
+#include "compiler/Conversion/ReplayToNVVM/NVVMOps.h"
 #include "compiler/Conversion/ReplayToNVVM/ReplayToNVVM.h"
 #include "dialect/ReplayDialect.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/SetVector.h"
@@ -27,17 +27,14 @@ bool isShared(Value address) {
   return type.getAddressSpace() == sharedSpace;
 }
 
-bool isBarrier(Operation *op) {
-  return isa<NVVM::BarrierOp, NVVM::SyncWarpOp>(op);
-}
-
 struct MergeBarriersPass
     : replayjit::internal::impl::MergeBarriersPassBase<MergeBarriersPass> {
   void runOnOperation() override {
     for (auto function : getOperation().getOps<LLVM::LLVMFuncOp>()) {
       // Stages are reused, and their barriers are not ours.
-      auto staged = function.walk([](NVVM::MBarrierInitOp) {
-        return WalkResult::interrupt();
+      auto staged = function.walk([](Operation *op) {
+        return nvvm::isMbarrierInit(op) ? WalkResult::interrupt()
+                                        : WalkResult::advance();
       });
       if (staged.wasInterrupted())
         continue;
@@ -54,7 +51,7 @@ struct MergeBarriersPass
   static void merge(Block &block) {
     Operation *last = nullptr; // The barrier to merge into.
     for (Operation &op : llvm::make_early_inc_range(block)) {
-      if (!isBarrier(&op)) {
+      if (!nvvm::isBarrier(&op)) {
         // A branch may hold barriers and exchanges of its own.
         if (op.getNumRegions() != 0)
           last = nullptr;
@@ -78,7 +75,7 @@ struct MergeBarriersPass
       auto store = dyn_cast<StOp>(op);
       if (!store) {
         globalStores |= !isa<LdOp>(op) && !isMemoryEffectFree(op) &&
-                        !isa<NVVM::ShflOp>(op);
+                        !nvvm::isShuffle(op);
         continue;
       }
       if (!isShared(store.getAddress()))
@@ -96,7 +93,7 @@ struct MergeBarriersPass
                       llvm::SetVector<Operation *> &moved, bool globalStores) {
     if (moved.contains(op))
       return true;
-    bool mayMove = isa<StOp, NVVM::ShflOp>(op) || isPure(op);
+    bool mayMove = isa<StOp>(op) || nvvm::isShuffle(op) || isPure(op);
     if (auto load = dyn_cast<LdOp>(op))
       mayMove = !isShared(load.getAddress()) && !globalStores;
     if (!mayMove || op->getNumRegions() != 0)

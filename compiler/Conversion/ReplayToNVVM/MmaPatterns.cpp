@@ -9,7 +9,6 @@
 #include "compiler/Conversion/ReplayToNVVM/ThreadProgram.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;
@@ -44,21 +43,6 @@ Value pack(ThreadBuilder &b, Value low, Value high, Type half) {
   if (half.isBF16())
     return LLVM::BitcastOp::create(b, b.getI32Type(), vector);
   return vector;
-}
-
-SmallVector<Value> mma(ThreadBuilder &b, ArrayRef<Value> a, ArrayRef<Value> bs,
-                       ArrayRef<Value> c, int64_t k, NVVM::MMATypes type) {
-  auto result = LLVM::LLVMStructType::getLiteral(
-      b.getContext(), SmallVector<Type>(4, b.getF32Type()));
-  std::optional<std::array<NVVM::MMATypes, 2>> types{{type, type}};
-  Value out = NVVM::MmaOp::create(
-      b, result, a, bs, c, {16, 8, k}, /*b1Op=*/std::nullopt,
-      /*intOverflow=*/std::nullopt, types,
-      std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
-  SmallVector<Value> values;
-  for (int64_t i = 0; i < 4; ++i)
-    values.push_back(LLVM::ExtractValueOp::create(b, out, i));
-  return values;
 }
 
 struct DotPattern : ReplayPattern<DotOp> {
@@ -98,11 +82,9 @@ struct DotPattern : ReplayPattern<DotOp> {
       };
       forEachTile(layout, sums, [&](int64_t m, int64_t n, auto &c) {
         for (int64_t k = 0; k < depth; k += 16)
-          c = mma(b,
-                  {pair(a, m, k, 1), pair(a, m + 8, k, 1), pair(a, m, k + 8, 1),
-                   pair(a, m + 8, k + 8, 1)},
-                  {pair(bs, k, n, 0), pair(bs, k + 8, n, 0)}, c, 16,
-                  bf16 ? NVVM::MMATypes::bf16 : NVVM::MMATypes::f16);
+          c = b.mma({pair(a, m, k, 1), pair(a, m + 8, k, 1),
+                     pair(a, m, k + 8, 1), pair(a, m + 8, k + 8, 1)},
+                    {pair(bs, k, n, 0), pair(bs, k + 8, n, 0)}, c, half);
       });
       break;
     }
@@ -133,7 +115,7 @@ struct DotPattern : ReplayPattern<DotOp> {
       return llvm::map_to_vector(
           values, [&](Value value) { return cutToTf32(b, value); });
     };
-    c = mma(b, cut(as), cut(bv), c, 8, NVVM::MMATypes::tf32);
+    c = b.mma(cut(as), cut(bv), c, b.getF32Type());
   }
 };
 

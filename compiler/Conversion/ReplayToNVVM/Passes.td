@@ -21,7 +21,7 @@ def ConvertReplayToNVVMPass : Pass<"convert-replay-to-nvvm", "::mlir::ModuleOp">
 
     Precondition: every tile has a layout (`replay-assign-layouts`).
   }];
-  let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect",
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect", // and nvvm::addDialect
     "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
 
@@ -43,9 +43,9 @@ def ExpandMathPass : Pass<"replay-expand-math", "::mlir::ModuleOp"> {
   let summary = "Write exp and log1p of f32 scalars with fused multiply-adds";
   let description = [{
     The PTX backend has no library for them, and its approximate instructions lose
-    digits that decay gates amplify. exp: split ln 2, Taylor of degree 7. log1p:
-    split off the exponent, then the atanh series of m/(2+m), whose quotient is a
-    product with an approximate reciprocal, corrected once. Both are within 2 units
+    digits that decay gates amplify. exp: split ln 2, then a minimax polynomial of
+    degree 6. log1p: split off the exponent, then the atanh series of m/(2+m), whose
+    quotient is a product with an approximate reciprocal, corrected once. Both are within 2 units
     in the last place of the exact value, infinities and NaN too. An exp below
     2^-126.5 is 0, one above 2^127.5 infinite; log1p takes arguments above -1, and
     finite ones up to 2^126.
@@ -63,7 +63,7 @@ def LowerMathForGPUPass : Pass<"replay-lower-math-for-gpu", "::mlir::ModuleOp"> 
     Numeric effect (PTX ISA, "Floating-Point Instructions"): relative errors up to
     2^-22.9 (rsqrt) and 2^-23 (rcp); numbers below 2^-126 count as 0.
   }];
-  let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect"];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"]; // and nvvm::addDialect
 }
 
 def LowerMemoryForGPUPass : Pass<"replay-lower-memory-for-gpu", "::mlir::ModuleOp"> {

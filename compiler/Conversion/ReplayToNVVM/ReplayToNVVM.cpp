@@ -1,10 +1,10 @@
 //===- ReplayToNVVM.cpp - The pass, and the kernel itself -----------------===//
 
 #include "compiler/Conversion/ReplayToNVVM/ReplayToNVVM.h"
+#include "compiler/Conversion/ReplayToNVVM/NVVMOps.h"
 #include "compiler/Conversion/ReplayToNVVM/ThreadProgram.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/SCF/Transforms/Patterns.h"
@@ -76,12 +76,7 @@ struct KernelPattern : ReplayPattern<KernelOp> {
     auto function =
         LLVM::LLVMFuncOp::create(rewriter, op.getLoc(), op.getSymName(), type);
     int threads = 32 * (kernel.numWarps + (kernel.hasRoles ? 1 : 0));
-    function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(),
-                      rewriter.getUnitAttr());
-    function->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
-                      rewriter.getDenseI32ArrayAttr({threads}));
-    if (Attribute cap = op->getAttr(kMaxRegisters))
-      function->setAttr(NVVM::NVVMDialect::getMaxnregAttrName(), cap);
+    nvvm::markKernel(function, threads, op->getAttr(kMaxRegisters));
     function->setAttr(kThreads, rewriter.getI32IntegerAttr(threads));
     function->setAttr(kBlocksPerRow,
                       rewriter.getI32IntegerAttr(op.getBlocksPerRow()));
@@ -106,9 +101,7 @@ struct KernelPattern : ReplayPattern<KernelOp> {
       return failure();
     if (isProgrammatic) {
       rewriter.setInsertionPointToStart(&function.getBody().front());
-      for (auto kind : {NVVM::GridDepActionKind::wait,
-                        NVVM::GridDepActionKind::launch_dependents})
-        NVVM::GriddepcontrolOp::create(rewriter, op.getLoc(), kind);
+      nvvm::waitThenLaunchDependents(rewriter, op.getLoc());
     }
     rewriter.eraseOp(op);
     return success();
@@ -215,6 +208,11 @@ LogicalResult checkPreconditions(KernelOp kernel) {
 struct ConvertReplayToNVVMPass
     : replayjit::internal::impl::ConvertReplayToNVVMPassBase<
           ConvertReplayToNVVMPass> {
+  void getDependentDialects(DialectRegistry &registry) const override {
+    ConvertReplayToNVVMPassBase::getDependentDialects(registry);
+    nvvm::addDialect(registry);
+  }
+
   void runOnOperation() override {
     ModuleOp module = getOperation();
     declareSharedMemory(module);
@@ -255,7 +253,8 @@ struct ConvertReplayToNVVMPass
     populateStagedPatterns(patterns, converter, context);
     scf::populateSCFStructuralTypeConversionsAndLegality(converter, patterns,
                                                          target);
-    target.addLegalDialect<LLVM::LLVMDialect, NVVM::NVVMDialect>();
+    target.addLegalDialect<LLVM::LLVMDialect>();
+    target.addLegalDialect("nvvm");
     target.addIllegalDialect<ReplayDialect>();
     target.addLegalOp<LdOp, StOp>();
     target.addDynamicallyLegalDialect<arith::ArithDialect, math::MathDialect>(

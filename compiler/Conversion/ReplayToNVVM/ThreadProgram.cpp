@@ -4,7 +4,6 @@
 #include "compiler/Conversion/ReplayToNVVM/ReplayToNVVM.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -36,9 +35,6 @@ Value ThreadBuilder::both(Value a, Value b) {
   return createOrFold<arith::AndIOp>(a, b);
 }
 
-Value ThreadBuilder::threadId() {
-  return NVVM::ThreadIdXOp::create(*this, getI32Type());
-}
 Value ThreadBuilder::lane() {
   return arith::AndIOp::create(*this, threadId(), i32(31));
 }
@@ -88,22 +84,6 @@ Value ThreadBuilder::accumulate(Value sum, Value term) {
   if (auto product = term.getDefiningOp<arith::MulFOp>())
     return math::FmaOp::create(*this, product.getLhs(), product.getRhs(), sum);
   return arith::AddFOp::create(*this, sum, term);
-}
-
-Value ThreadBuilder::shuffleXor(Value value, int mask) {
-  return NVVM::ShflOp::create(*this, value.getType(), i32(-1), value, i32(mask),
-                              i32(31), NVVM::ShflKind::bfly, UnitAttr());
-}
-
-void ThreadBuilder::barrier() {
-  if (kernel.hasRoles)
-    NVVM::BarrierOp::create(*this, TypeRange{}, i32(1),
-                            i32(32 * kernel.numWarps),
-                            NVVM::BarrierReductionAttr(), Value());
-  else if (kernel.numWarps == 1)
-    NVVM::SyncWarpOp::create(*this, i32(-1));
-  else
-    NVVM::BarrierOp::create(*this);
 }
 
 void ThreadBuilder::barrierInLoop(Operation *op) {

@@ -50,6 +50,9 @@ public:
   mlir::Value lane();
   mlir::Value warp();
   mlir::Value threadId();
+  /// The block's place in the grid, and the grid's size.
+  mlir::Value programId(replay::Axis axis);
+  mlir::Value numPrograms(replay::Axis axis);
   /// True in the one thread that holds the unreplicated copy of each element of
   /// `layout`; null if every thread does.
   mlir::Value isOwner(const LinearLayout &layout);
@@ -61,6 +64,12 @@ public:
   mlir::Value accumulate(mlir::Value sum, mlir::Value term);
 
   mlir::Value shuffleXor(mlir::Value value, int mask);
+  /// The four accumulators of mma.sync m16n8k8 (f32 operands, which are tf32 to
+  /// it) or m16n8k16 (bf16, f16).
+  llvm::SmallVector<mlir::Value> mma(llvm::ArrayRef<mlir::Value> a,
+                                     llvm::ArrayRef<mlir::Value> b,
+                                     llvm::ArrayRef<mlir::Value> c,
+                                     mlir::Type element);
   /// All warps that hold tiles meet; shared memory written before is seen
   /// after.
   void barrier();

@@ -1,0 +1,40 @@
+//===- NVVMOps.h - The hardware's operations --------------------*- C++ -*-===//
+//
+// What the conversion makes of the NVVM dialect, beside the methods of
+// ThreadBuilder. The dialect's header takes longer to compile than most files
+// that would use it: only NVVMOps.cpp, StagedPatterns.cpp and HostLowering.cpp
+// include it.
+//
+//===----------------------------------------------------------------------===//
+#ifndef REPLAYJIT_COMPILER_CONVERSION_NVVMOPS_H
+#define REPLAYJIT_COMPILER_CONVERSION_NVVMOPS_H
+
+#include "mlir/IR/Builders.h"
+
+namespace replayjit::internal::nvvm {
+
+/// What TableGen would write for a dependent dialect of a pass.
+void addDialect(mlir::DialectRegistry &registry);
+
+/// All warps, or the lanes of one, meet.
+bool isBarrier(mlir::Operation *op);
+bool isShuffle(mlir::Operation *op);
+/// The start of a barrier in shared memory, which bulk copies complete.
+bool isMbarrierInit(mlir::Operation *op);
+
+/// 1 / `value`, off by an ulp or two; subnormals count as 0.
+mlir::Value approximateReciprocal(mlir::OpBuilder &b, mlir::Location loc,
+                                  mlir::Value value);
+
+/// Makes `function` an entry point of blocks of `threads` threads, each of at
+/// most `maxRegisters` registers if that is given.
+void markKernel(mlir::Operation *function, int threads,
+                mlir::Attribute maxRegisters);
+
+/// Of a programmatic launch: until the kernel before has ended; then the one
+/// behind may start.
+void waitThenLaunchDependents(mlir::OpBuilder &b, mlir::Location loc);
+
+} // namespace replayjit::internal::nvvm
+
+#endif
