@@ -1,7 +1,7 @@
 //===- ReplayBench.cpp - What the runtime costs ---------------------------===//
 
 #include "tools/CommandLine.h"
-#include "tools/RuntimeFigures.h"
+#include "tools/HostOverhead.h"
 #include "tools/Tools.h"
 
 #include "runtime/CompileOnMiss.h"
@@ -16,7 +16,7 @@ using namespace replayjit::internal;
 namespace {
 struct Options {
   std::string device, json;
-  FigureOptions figures;
+  OverheadOptions overheads;
 };
 } // namespace
 
@@ -28,40 +28,40 @@ static std::string timeText(double nanoseconds) {
   return fmt::format("{:.2f} ms", nanoseconds / 1e6);
 }
 
-static std::string goalText(const Figure &figure) {
-  if (figure.mostNanoseconds)
-    return fmt::format("<= {}", timeText(*figure.mostNanoseconds));
-  if (figure.mostTimesBare)
+static std::string goalText(const Overhead &overhead) {
+  if (overhead.mostNanoseconds)
+    return fmt::format("<= {}", timeText(*overhead.mostNanoseconds));
+  if (overhead.mostTimesBare)
     return fmt::format("{:.2f}x <= {:.2f}x bare",
-                       figure.time.median / *figure.bareNanoseconds,
-                       *figure.mostTimesBare);
+                       overhead.time.median / *overhead.bareNanoseconds,
+                       *overhead.mostTimesBare);
   return "-";
 }
 
-static std::string verdict(const Figure &figure) {
-  const std::optional<bool> met = figure.isMet();
+static std::string verdict(const Overhead &overhead) {
+  const std::optional<bool> met = overhead.isMet();
   return !met ? "-" : *met ? "met" : "not met";
 }
 
-static void print(const std::vector<Figure> &figures) {
+static void print(const std::vector<Overhead> &overheads) {
   constexpr const char *row =
       "{:<44} {:<5} {:>9} {:>9} {:>9} {:>9} {:>11}  {:<20} {}\n";
   fmt::print(row, "per call", "where", "median", "quartile", "quartile",
              "least", "repeats", "goal", "verdict");
-  for (const Figure &figure : figures) {
-    const Spread &time = figure.time;
-    fmt::print(row, figure.name, figure.isOnGpu ? "gpu" : "host",
+  for (const Overhead &overhead : overheads) {
+    const Spread &time = overhead.time;
+    fmt::print(row, overhead.name, overhead.isOnGpu ? "gpu" : "host",
                timeText(time.median), timeText(time.lowerQuartile),
                timeText(time.upperQuartile), timeText(time.least),
                fmt::format("{} x {}", time.repeats, time.calls),
-               goalText(figure), verdict(figure));
+               goalText(overhead), verdict(overhead));
   }
 }
 
-static nlohmann::ordered_json toJson(const Figure &figure) {
-  const Spread &time = figure.time;
-  nlohmann::ordered_json json = {{"name", figure.name},
-                                 {"where", figure.isOnGpu ? "gpu" : "host"},
+static nlohmann::ordered_json toJson(const Overhead &overhead) {
+  const Spread &time = overhead.time;
+  nlohmann::ordered_json json = {{"name", overhead.name},
+                                 {"where", overhead.isOnGpu ? "gpu" : "host"},
                                  {"unit", "ns"},
                                  {"repeats", time.repeats},
                                  {"calls", time.calls},
@@ -69,23 +69,23 @@ static nlohmann::ordered_json toJson(const Figure &figure) {
                                  {"lowerQuartile", time.lowerQuartile},
                                  {"median", time.median},
                                  {"upperQuartile", time.upperQuartile}};
-  if (figure.mostNanoseconds)
-    json["goal"] = *figure.mostNanoseconds;
-  if (figure.mostTimesBare) {
-    json["bareMedian"] = *figure.bareNanoseconds;
-    json["goalTimesBare"] = *figure.mostTimesBare;
+  if (overhead.mostNanoseconds)
+    json["goal"] = *overhead.mostNanoseconds;
+  if (overhead.mostTimesBare) {
+    json["bareMedian"] = *overhead.bareNanoseconds;
+    json["goalTimesBare"] = *overhead.mostTimesBare;
   }
-  if (std::optional<bool> met = figure.isMet())
+  if (std::optional<bool> met = overhead.isMet())
     json["met"] = *met;
   return json;
 }
 
 static int write(const std::string &path, const std::string &device,
-                 const std::vector<Figure> &figures) {
+                 const std::vector<Overhead> &overheads) {
   nlohmann::ordered_json json;
   json["device"] = device;
-  for (const Figure &figure : figures)
-    json["figures"].push_back(toJson(figure));
+  for (const Overhead &overhead : overheads)
+    json["figures"].push_back(toJson(overhead));
   std::ofstream file(path);
   file << json.dump(2) << "\n";
   file.close();
@@ -96,52 +96,53 @@ static int runtime(Options &options) {
   Result<std::unique_ptr<Device>> gpu =
       Status::error(StatusCode::NotFound, "as asked");
   if (options.device != "none")
-    gpu = createCudaDevice(options.figures.ordinal);
+    gpu = createCudaDevice(options.overheads.ordinal);
   if (!gpu && options.device == "gpu")
     return fail(gpu.status().message);
   const std::string device = gpu ? (*gpu)->description() : "none";
   if (gpu)
-    fmt::print("device: GPU {}, {}\n", options.figures.ordinal, device);
+    fmt::print("device: GPU {}, {}\n", options.overheads.ordinal, device);
   else
-    fmt::print("device: none ({}): figures of the host alone; a load and a "
+    fmt::print("device: none ({}): overheads of the host alone; a load and a "
                "launch by a driver are not seen\n",
                gpu.status().message);
 
-  Result<std::vector<Figure>> figures = hostFigures(options.figures);
-  if (figures && gpu) {
-    options.figures.compile = compileOnMiss();
-    Result<std::vector<Figure>> more = gpuFigures(**gpu, options.figures);
+  Result<std::vector<Overhead>> overheads = overheadAlone(options.overheads);
+  if (overheads && gpu) {
+    options.overheads.compile = compileOnMiss();
+    Result<std::vector<Overhead>> more =
+        overheadBesideDriver(**gpu, options.overheads);
     if (more)
-      figures->insert(figures->end(), more->begin(), more->end());
+      overheads->insert(overheads->end(), more->begin(), more->end());
     else
-      figures = more.status();
+      overheads = more.status();
   }
-  if (!figures)
-    return fail(figures.status().message);
-  print(*figures);
-  return options.json.empty() ? 0 : write(options.json, device, *figures);
+  if (!overheads)
+    return fail(overheads.status().message);
+  print(*overheads);
+  return options.json.empty() ? 0 : write(options.json, device, *overheads);
 }
 
 int replayjit::internal::replayBench(int argc, char **argv) {
   CLI::App app("Measures what the runtime costs on the host", "replay-bench");
   app.require_subcommand(1);
   Options options;
-  CLI::App *figures = app.add_subcommand(
+  CLI::App *overheads = app.add_subcommand(
       "runtime", "prepare from memory and from disk, and a launch beside the "
                  "bare driver call, each with its goal. The exit status does "
                  "not depend on a time");
-  figures
+  overheads
       ->add_option("--device", options.device,
-                   "gpu, or none for the figures of the host alone; default: "
+                   "gpu, or none for the overheads of the host alone; default: "
                    "gpu if there is one")
       ->check(oneOf({"gpu", "none"}));
-  figures->add_option("--gpu", options.figures.ordinal, "Which GPU");
-  figures
-      ->add_option("--repeats", options.figures.repeats,
+  overheads->add_option("--gpu", options.overheads.ordinal, "Which GPU");
+  overheads
+      ->add_option("--repeats", options.overheads.repeats,
                    "Runs of which the median is taken")
       ->capture_default_str()
       ->check(within(1, 100'000));
-  figures->add_option("--json", options.json, "Also write them to this file");
+  overheads->add_option("--json", options.json, "Also write them to this file");
   if (std::optional<int> status = parse(app, argc, argv))
     return *status;
   return runtime(options);

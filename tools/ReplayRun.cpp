@@ -1,6 +1,6 @@
 //===- ReplayRun.cpp - Kernels on a device, against fp64 ------------------===//
 
-#include "tools/LaunchTimer.h"
+#include "tools/KernelTime.h"
 #include "tools/Progress.h"
 #include "tools/RunOptions.h"
 #include "tools/Tools.h"

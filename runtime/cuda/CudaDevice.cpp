@@ -3,7 +3,7 @@
 #include "runtime/cuda/CudaDevice.h"
 #include "runtime/cuda/CudaError.h"
 #include "runtime/cuda/CudaKernel.h"
-#include "runtime/cuda/GraphTimer.h"
+#include "runtime/cuda/CapturedGraph.h"
 #include "runtime/cuda/LinkPtx.h"
 
 #include <fmt/format.h>

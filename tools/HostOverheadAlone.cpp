@@ -1,6 +1,6 @@
-//===- HostFigures.cpp - The runtime's own work ---------------------------===//
+//===- HostOverheadAlone.cpp - The runtime's own work ---------------------===//
 
-#include "tools/RuntimeTimer.h"
+#include "tools/TimePerCall.h"
 
 #include <fmt/format.h>
 #include <pthread.h>
@@ -110,7 +110,7 @@ static Status byTwo(const std::function<Status(int)> &hits, int calls) {
 
 /// Adds the memory hits of a Jit that holds `kernels` kernels.
 static Status timeMemoryHits(Device &device, int kernels, int repeats,
-                             std::vector<Figure> &figures) {
+                             std::vector<Overhead> &overheads) {
   JitOptions options;
   options.compile = makeUp;
   Result<std::unique_ptr<Jit>> jit = Jit::create(device, options);
@@ -136,18 +136,18 @@ static Status timeMemoryHits(Device &device, int kernels, int repeats,
     return spreads.status();
   const char *threads[] = {"", ", 2 threads"};
   for (size_t i = 0; i < std::size(threads); ++i) {
-    Figure figure;
-    figure.name = fmt::format("prepare, memory hit, {} kernel{}{}", kernels,
-                              kernels == 1 ? "" : "s", threads[i]);
-    figure.time = (*spreads)[i];
-    figure.mostNanoseconds = 200;
-    figures.push_back(std::move(figure));
+    Overhead overhead;
+    overhead.name = fmt::format("prepare, memory hit, {} kernel{}{}", kernels,
+                                kernels == 1 ? "" : "s", threads[i]);
+    overhead.time = (*spreads)[i];
+    overhead.mostNanoseconds = 200;
+    overheads.push_back(std::move(overhead));
   }
   return Status::ok();
 }
 
 static Status timeLaunches(Device &device, int repeats,
-                           std::vector<Figure> &figures) {
+                           std::vector<Overhead> &overheads) {
   JitOptions options;
   options.compile = makeUp;
   Result<std::unique_ptr<Jit>> jit = Jit::create(device, options);
@@ -173,32 +173,32 @@ static Status timeLaunches(Device &device, int repeats,
   if (!spreads)
     return spreads.status();
   for (size_t i = 0; i < 2; ++i) {
-    Figure figure;
-    figure.name = fmt::format("launch, {}, up to the driver",
-                              i == 0 ? "checked" : "unchecked");
-    figure.time = (*spreads)[i];
-    figures.push_back(std::move(figure));
+    Overhead overhead;
+    overhead.name = fmt::format("launch, {}, up to the driver",
+                                i == 0 ? "checked" : "unchecked");
+    overhead.time = (*spreads)[i];
+    overheads.push_back(std::move(overhead));
   }
   return Status::ok();
 }
 
-Result<std::vector<Figure>>
-replayjit::internal::hostFigures(const FigureOptions &options) {
+Result<std::vector<Overhead>>
+replayjit::internal::overheadAlone(const OverheadOptions &options) {
   IdleDevice device;
-  std::vector<Figure> figures;
+  std::vector<Overhead> overheads;
   for (int kernels : {1, 200})
     if (Status status =
-            timeMemoryHits(device, kernels, options.repeats, figures);
+            timeMemoryHits(device, kernels, options.repeats, overheads);
         !status)
       return status;
   Result<Spread> disk = timeDiskHit(device, makeUp, specOf(0), options.repeats);
   if (!disk)
     return disk.status();
-  Figure figure;
-  figure.name = "prepare, disk hit, up to the driver";
-  figure.time = *disk;
-  figures.push_back(std::move(figure));
-  if (Status status = timeLaunches(device, options.repeats, figures); !status)
+  Overhead overhead;
+  overhead.name = "prepare, disk hit, up to the driver";
+  overhead.time = *disk;
+  overheads.push_back(std::move(overhead));
+  if (Status status = timeLaunches(device, options.repeats, overheads); !status)
     return status;
-  return figures;
+  return overheads;
 }

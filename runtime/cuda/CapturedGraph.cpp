@@ -1,6 +1,6 @@
-//===- GraphTimer.cpp - How long a captured graph takes -------------------===//
+//===- CapturedGraph.cpp - How long a captured graph takes ----------------===//
 
-#include "runtime/cuda/GraphTimer.h"
+#include "runtime/cuda/CapturedGraph.h"
 #include "runtime/cuda/CudaError.h"
 
 #include <fmt/format.h>

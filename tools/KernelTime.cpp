@@ -1,6 +1,6 @@
-//===- LaunchTimer.cpp - How long a launch takes --------------------------===//
+//===- KernelTime.cpp - How long a launch takes ---------------------------===//
 
-#include "tools/LaunchTimer.h"
+#include "tools/KernelTime.h"
 
 #include "runtime/DecodeLaunch.h"
 

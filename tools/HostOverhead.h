@@ -1,11 +1,11 @@
-//===- RuntimeFigures.h - What the host side of a step costs ----*- C++ -*-===//
+//===- HostOverhead.h - What the host side of a step costs ------*- C++ -*-===//
 //
 // The measurements of `replay-bench runtime`: one CPU thread (two where a name
 // says so), nothing of the GPU's own time.
 //
 //===----------------------------------------------------------------------===//
-#ifndef REPLAYJIT_TOOLS_RUNTIMEFIGURES_H
-#define REPLAYJIT_TOOLS_RUNTIMEFIGURES_H
+#ifndef REPLAYJIT_TOOLS_HOSTOVERHEAD_H
+#define REPLAYJIT_TOOLS_HOSTOVERHEAD_H
 
 #include "runtime/Device.h"
 #include "runtime/Jit.h"
@@ -23,7 +23,7 @@ struct Spread {
 };
 
 /// One line of the table.
-struct Figure {
+struct Overhead {
   std::string name;
   Spread time;
   /// False: no driver has a part in it, on whatever machine.
@@ -33,24 +33,24 @@ struct Figure {
   /// many times as long ours may take.
   std::optional<double> bareNanoseconds, mostTimesBare;
 
-  /// Whether the goal is met; nothing if the figure has none.
+  /// Whether the goal is met; nothing if there is none.
   std::optional<bool> isMet() const;
 };
 
-struct FigureOptions {
+struct OverheadOptions {
   int ordinal = 0;
   int repeats = 21;
-  CompileFn compile; ///< For the kernel of the figures on a GPU.
+  CompileFn compile; ///< For the kernel that a GPU launches.
 };
 
 /// Over a device that does nothing and a compiler that makes kernels up: the
 /// runtime's own work.
-Result<std::vector<Figure>> hostFigures(const FigureOptions &options);
+Result<std::vector<Overhead>> overheadAlone(const OverheadOptions &options);
 
 /// On `device`, which is GPU `options.ordinal`: a hit on disk up to a loaded
 /// function, and launches beside the driver's call with the same arguments.
-Result<std::vector<Figure>> gpuFigures(Device &device,
-                                       const FigureOptions &options);
+Result<std::vector<Overhead>>
+overheadBesideDriver(Device &device, const OverheadOptions &options);
 
 } // namespace replayjit::internal
 

@@ -1,6 +1,6 @@
-//===- LaunchTimerTest.cpp - What launches are timed with -----------------===//
+//===- KernelTimeTest.cpp - What launches are timed with ------------------===//
 
-#include "tools/LaunchTimer.h"
+#include "tools/KernelTime.h"
 
 #include <catch2/catch.hpp>
 #include <set>

@@ -1,8 +1,8 @@
-//===- RuntimeTimer.h - Time per call, and how it spreads -------*- C++ -*-===//
-#ifndef REPLAYJIT_TOOLS_RUNTIMETIMER_H
-#define REPLAYJIT_TOOLS_RUNTIMETIMER_H
+//===- TimePerCall.h - Time per call, and how it spreads --------*- C++ -*-===//
+#ifndef REPLAYJIT_TOOLS_TIMEPERCALL_H
+#define REPLAYJIT_TOOLS_TIMEPERCALL_H
 
-#include "tools/RuntimeFigures.h"
+#include "tools/HostOverhead.h"
 
 #include <functional>
 #include <vector>

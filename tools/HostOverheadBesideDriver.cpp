@@ -1,6 +1,6 @@
-//===- GpuFigures.cpp - The runtime beside the bare driver ----------------===//
+//===- HostOverheadBesideDriver.cpp - The runtime beside the bare driver --===//
 
-#include "tools/RuntimeTimer.h"
+#include "tools/TimePerCall.h"
 
 #include "runtime/cuda/CudaError.h"
 
@@ -144,10 +144,10 @@ Status PaddingRow::allocate() {
   return Status::ok();
 }
 
-static Result<std::vector<Figure>> launchFigures(BareKernel &bare,
-                                                 const KernelHandle &kernel,
-                                                 const DecodeArgs &args,
-                                                 int repeats) {
+static Result<std::vector<Overhead>> launchOverheads(BareKernel &bare,
+                                                     const KernelHandle &kernel,
+                                                     const DecodeArgs &args,
+                                                     int repeats) {
   // More would fill the driver's queue; then the GPU would be timed.
   constexpr int calls = 100;
   auto enter = [&] { return bare.enter(); };
@@ -181,23 +181,24 @@ static Result<std::vector<Figure>> launchFigures(BareKernel &bare,
   const char *names[] = {"bare cuLaunchKernelEx", "launch, checked",
                          "launch, unchecked", "launch, checked, no context",
                          "launch, unchecked, no context"};
-  std::vector<Figure> figures;
+  std::vector<Overhead> overheads;
   for (size_t i = 0; i < std::size(names); ++i) {
-    Figure figure;
-    figure.name = names[i];
-    figure.time = (*spreads)[i];
-    figure.isOnGpu = true;
+    Overhead overhead;
+    overhead.name = names[i];
+    overhead.time = (*spreads)[i];
+    overhead.isOnGpu = true;
     if (i > 0) {
-      figure.bareNanoseconds = spreads->front().median;
-      figure.mostTimesBare = 1.15;
+      overhead.bareNanoseconds = spreads->front().median;
+      overhead.mostTimesBare = 1.15;
     }
-    figures.push_back(std::move(figure));
+    overheads.push_back(std::move(overhead));
   }
-  return figures;
+  return overheads;
 }
 
-Result<std::vector<Figure>>
-replayjit::internal::gpuFigures(Device &device, const FigureOptions &options) {
+Result<std::vector<Overhead>>
+replayjit::internal::overheadBesideDriver(Device &device,
+                                          const OverheadOptions &options) {
   const Result<DriverApi> &api = DriverApi::get();
   if (!api)
     return api.status();
@@ -208,11 +209,11 @@ replayjit::internal::gpuFigures(Device &device, const FigureOptions &options) {
       timeDiskHit(device, options.compile, spec, options.repeats);
   if (!disk)
     return disk.status();
-  Figure figure;
-  figure.name = "prepare, disk hit to a loaded function";
-  figure.time = *disk;
-  figure.isOnGpu = true;
-  figure.mostNanoseconds = 3e6;
+  Overhead overhead;
+  overhead.name = "prepare, disk hit to a loaded function";
+  overhead.time = *disk;
+  overhead.isOnGpu = true;
+  overhead.mostNanoseconds = 3e6;
 
   CompileRequest request{
       spec, chooseTuning(spec, /*rows=*/1, target, device.multiprocessors()),
@@ -234,9 +235,9 @@ replayjit::internal::gpuFigures(Device &device, const FigureOptions &options) {
   PaddingRow row(device, spec);
   if (Status status = row.allocate(); !status)
     return status;
-  Result<std::vector<Figure>> figures =
-      launchFigures(bare, *kernel, row.args, options.repeats);
-  if (figures)
-    figures->insert(figures->begin(), std::move(figure));
-  return figures;
+  Result<std::vector<Overhead>> overheads =
+      launchOverheads(bare, *kernel, row.args, options.repeats);
+  if (overheads)
+    overheads->insert(overheads->begin(), std::move(overhead));
+  return overheads;
 }

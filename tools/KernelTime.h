@@ -1,6 +1,6 @@
-//===- LaunchTimer.h - How long a launch takes ------------------*- C++ -*-===//
-#ifndef REPLAYJIT_TOOLS_LAUNCHTIMER_H
-#define REPLAYJIT_TOOLS_LAUNCHTIMER_H
+//===- KernelTime.h - How long a launch takes -------------------*- C++ -*-===//
+#ifndef REPLAYJIT_TOOLS_KERNELTIME_H
+#define REPLAYJIT_TOOLS_KERNELTIME_H
 
 #include "kernels/Decode/DecodeArgs.h"
 #include "runtime/Device.h"

@@ -1,6 +1,6 @@
-//===- RuntimeTimer.cpp - Time per call, and how it spreads ---------------===//
+//===- TimePerCall.cpp - Time per call, and how it spreads ----------------===//
 
-#include "tools/RuntimeTimer.h"
+#include "tools/TimePerCall.h"
 
 #include <fmt/format.h>
 
@@ -12,7 +12,7 @@
 
 using namespace replayjit::internal;
 
-std::optional<bool> Figure::isMet() const {
+std::optional<bool> Overhead::isMet() const {
   if (mostNanoseconds)
     return time.median <= *mostNanoseconds;
   if (mostTimesBare && bareNanoseconds)

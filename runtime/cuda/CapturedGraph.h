@@ -1,10 +1,10 @@
-//===- GraphTimer.h - How long a captured graph takes -----------*- C++ -*-===//
+//===- CapturedGraph.h - How long a captured graph takes --------*- C++ -*-===//
 //
 // Private to runtime/cuda.
 //
 //===----------------------------------------------------------------------===//
-#ifndef REPLAYJIT_RUNTIME_CUDA_GRAPHTIMER_H
-#define REPLAYJIT_RUNTIME_CUDA_GRAPHTIMER_H
+#ifndef REPLAYJIT_RUNTIME_CUDA_CAPTUREDGRAPH_H
+#define REPLAYJIT_RUNTIME_CUDA_CAPTUREDGRAPH_H
 
 #include "runtime/cuda/DriverApi.h"
 
