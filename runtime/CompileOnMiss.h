@@ -12,8 +12,9 @@
 
 namespace replayjit::internal {
 
-/// For JitOptions::compile. With the driver as assembler it stops at PTX. Each thread that compiles at the same time as
-/// others has a Compiler of its own; they are kept for later calls.
+/// For JitOptions::compile. Each thread that compiles at the same time as others
+/// has a Compiler of its own; they are kept for later calls. Where the driver is
+/// to assemble, the kernel has PTX and no cubin.
 CompileFn
 compileOnMiss(AssembleOptions assemble = AssembleOptions::fromEnvironment());
 

@@ -35,8 +35,9 @@ public:
   State(std::shared_ptr<Device> shared, DiskCache cache, JitOptions options)
       : device(std::move(shared)), target(device->target()),
         multiprocessors(device->multiprocessors()),
-        isEmulation(device->isEmulation()), compile(std::move(options.compile)),
-        workers(options.workers), once(std::move(cache), options.once) {}
+        isEmulation(device->isEmulation()), workers(options.workers),
+        source(std::move(cache), options.once,
+               assembled(std::move(options.compile))) {}
 
   Result<KernelHandle> prepare(const KernelTableKey &key, void *stream);
 
@@ -44,9 +45,8 @@ public:
   const Target target;
   const int multiprocessors;
   const bool isEmulation;
-  const CompileFn compile;
   const int workers;
-  CompileOnce once;
+  KernelSource source;
   KernelTable kernels;
 
 private:
@@ -57,7 +57,7 @@ private:
     Result<KernelHandle> outcome = Status();
   };
   Result<KernelHandle> make(const KernelTableKey &key);
-  Result<CompileOnce::Answer> findOrCompile(const KernelTableKey &key);
+  CompileFn assembled(CompileFn compile);
 
   std::mutex mutex; ///< Of the flights, and of adding to `kernels`.
   std::condition_variable landed;
@@ -103,9 +103,8 @@ Result<KernelHandle> Jit::State::prepare(const KernelTableKey &key,
 }
 
 Result<KernelHandle> Jit::State::make(const KernelTableKey &key) {
-  if (Status status = validate(key.spec, key.tuning, target); !status)
-    return status;
-  Result<CompileOnce::Answer> answer = findOrCompile(key);
+  Result<CompileOnce::Answer> answer =
+      source.find({key.spec, key.tuning, target, isEmulation});
   if (!answer)
     return answer.status();
   const CompiledKernel &compiled = answer->kernel;
@@ -148,25 +147,12 @@ Result<KernelHandle> Jit::State::make(const KernelTableKey &key) {
   return KernelHandle(std::move(prepared));
 }
 
-Result<CompileOnce::Answer>
-Jit::State::findOrCompile(const KernelTableKey &key) {
-  const CompileRequest request{key.spec, key.tuning, target, isEmulation};
-  if (isEmulation) {
-    if (!compile)
-      return Status::error(
-          StatusCode::Unsupported,
-          fmt::format("emulation: '{}' cannot be compiled: this program has no "
-                      "compiler",
-                      kernelName(key.spec, key.tuning)));
-    Result<CompiledKernel> kernel = compile(request);
-    if (!kernel)
-      return kernel.status();
-    return CompileOnce::Answer{std::move(*kernel), true};
-  }
-  const CacheKey cacheKey = CacheKey::of(key.spec, key.tuning, target);
+/// `compile`, and where it stops at PTX the driver of the device.
+CompileFn Jit::State::assembled(CompileFn compile) {
   if (!compile)
-    return once.findOrCompile(cacheKey, nullptr);
-  return once.findOrCompile(cacheKey, [&]() -> Result<CompiledKernel> {
+    return nullptr;
+  return [this, compile = std::move(compile)](
+             const CompileRequest &request) -> Result<CompiledKernel> {
     Result<CompiledKernel> kernel = compile(request);
     if (kernel && kernel->cubin.empty() && !kernel->ptx.empty()) {
       std::lock_guard lock(loading);
@@ -174,7 +160,7 @@ Jit::State::findOrCompile(const KernelTableKey &key) {
         return status;
     }
     return kernel;
-  });
+  };
 }
 
 Jit::Jit(std::unique_ptr<State> state) : state(std::move(state)) {}
@@ -280,6 +266,6 @@ Jit::prepareAll(const std::vector<KernelRequest> &requests,
 
 Device &Jit::device() const { return *state->device; }
 
-CacheCounters Jit::counters() const { return state->once.counters(); }
+CacheCounters Jit::counters() const { return state->source.counters(); }
 
 } // namespace replayjit::internal

@@ -1,15 +1,14 @@
 //===- Jit.h - From a spec to a kernel that launches ------------*- C++ -*-===//
 //
-// Memory, then disk, then the compiler; then the device. No LLVM behind it: the
-// compiler is a function that the caller passes (see CompileOnMiss.h), and a
-// program without one runs what a cache holds.
+// Memory, then disk, then the compiler (KernelSource); then the device. No LLVM
+// behind it: a program without a compiler runs what a cache holds.
 //
 //===----------------------------------------------------------------------===//
 #ifndef REPLAYJIT_RUNTIME_JIT_H
 #define REPLAYJIT_RUNTIME_JIT_H
 
 #include "runtime/KernelHandle.h"
-#include "runtime/cache/CompileOnce.h"
+#include "runtime/KernelSource.h"
 
 #include <functional>
 #include <memory>
@@ -17,25 +16,14 @@
 
 namespace replayjit::internal {
 
-/// What a compiler is asked for. `forHost`: a host program, for emulation.
-struct CompileRequest {
-  DecodeSpec spec;
-  DecodeTuning tuning;
-  Target target;
-  bool forHost = false;
-};
-
-/// Compiles a valid request. Called from several threads at once; does not
-/// throw, and asks the Jit for nothing. Of a kernel with PTX and no cubin the
-/// Jit has the device's driver make one.
-using CompileFn = std::function<Result<CompiledKernel>(const CompileRequest &)>;
-
 struct JitOptions {
   /// Roots and bound; its `diagnose` hears all that is wrong but stops nothing.
   /// The default keeps nothing on disk.
   DiskCacheOptions cache;
   CompileOnceOptions once; ///< mustHit, alwaysCompile, patience.
-  CompileFn compile;       ///< Null: what is not cached is an error.
+  /// Null: what is not cached is an error. Of a kernel with PTX and no cubin
+  /// the Jit has the device's driver make one.
+  CompileFn compile;
   /// Kernels that prepareAll makes at once; 0: one per processor, at most 16.
   int workers = 0;
 

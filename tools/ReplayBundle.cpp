@@ -34,8 +34,8 @@ struct Options {
 class Bundle {
 public:
   Bundle(DiskCache cache, std::vector<CompileRequest> kernels)
-      : kernels(std::move(kernels)), once(std::move(cache), {}),
-        compile(compileOnMiss()) {}
+      : kernels(std::move(kernels)),
+        source(std::move(cache), {}, compileOnMiss()) {}
 
   /// Compiles what is not there; the first error, if there is one.
   Status run(int jobs);
@@ -49,8 +49,7 @@ private:
   void work(Progress &progress);
 
   const std::vector<CompileRequest> kernels;
-  CompileOnce once;
-  const CompileFn compile;
+  KernelSource source;
   std::atomic<size_t> next = 0;
   std::mutex mutex; ///< Of all below.
   size_t done = 0;
@@ -94,12 +93,7 @@ void Options::addTo(CLI::App &app) {
 void Bundle::work(Progress &progress) {
   for (size_t i; (i = next++) < kernels.size();) {
     const CompileRequest &request = kernels[i];
-    Status status = validate(request.spec, request.tuning, request.target);
-    Result<CompileOnce::Answer> answer = status;
-    if (status)
-      answer = once.findOrCompile(
-          CacheKey::of(request.spec, request.tuning, request.target),
-          [&] { return compile(request); });
+    Result<CompileOnce::Answer> answer = source.find(request);
     std::lock_guard lock(mutex);
     progress.update(++done, kernelName(request.spec, request.tuning));
     if (!answer) {

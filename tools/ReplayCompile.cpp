@@ -10,9 +10,9 @@
 #include "tools/Tools.h"
 
 #include "kernels/Decode/DecodeBuilder.h"
+#include "runtime/KernelSource.h"
 #include "runtime/aot/EmbedC.h"
 #include "runtime/aot/KernelFiles.h"
-#include "runtime/cache/CompileOnce.h"
 
 #include <fmt/format.h>
 
@@ -183,6 +183,21 @@ Status Options::checkPtx() const {
   return Status::ok();
 }
 
+/// What $REPLAYJIT_CACHE_DIR and its like say.
+static Status readCacheOptions(DiskCacheOptions &roots,
+                               CompileOnceOptions &once) {
+  Result<DiskCacheOptions> givenRoots = DiskCacheOptions::fromEnvironment();
+  if (!givenRoots)
+    return givenRoots.status();
+  Result<CompileOnceOptions> givenOnce = CompileOnceOptions::fromEnvironment();
+  if (!givenOnce)
+    return givenOnce.status();
+  roots = std::move(*givenRoots);
+  roots.diagnose = warn;
+  once = *givenOnce;
+  return Status::ok();
+}
+
 namespace {
 
 class Run {
@@ -195,7 +210,6 @@ private:
   Status readProgram();
   Result<CompiledKernel> compile(StageObserver observer);
   Result<CompiledKernel> compileStages(const CompileOptions &all);
-  Result<CompiledKernel> findOrCompile();
   Status timeStages();
   Status writeArtifact(const Artifact &artifact);
   Status writeC();
@@ -257,13 +271,35 @@ Status Run::readProgram() {
   return Status::ok();
 }
 
+/// The kernel of the program, or of the spec by the way that all kernels take.
 Result<CompiledKernel> Run::compileStages(const CompileOptions &all) {
-  if (!program)
-    return compileDecode(compiler, spec, tuning, target, all);
-  auto copy = [this](mlir::MLIRContext &) {
-    return mlir::OwningOpRef<mlir::ModuleOp>(program->clone());
-  };
-  return compiler.compile(copy, target, all);
+  if (program) {
+    auto copy = [this](mlir::MLIRContext &) {
+      return mlir::OwningOpRef<mlir::ModuleOp>(program->clone());
+    };
+    return compiler.compile(copy, target, all);
+  }
+  DiskCacheOptions roots; // None: nothing is kept.
+  CompileOnceOptions once;
+  if (options.usesCache)
+    if (Status status = readCacheOptions(roots, once); !status)
+      return status;
+  Result<DiskCache> cache = DiskCache::open(std::move(roots));
+  if (!cache)
+    return cache.status();
+  KernelSource source(std::move(*cache), once, [&](const CompileRequest &of) {
+    return compileDecode(compiler, of.spec, of.tuning, of.target, all);
+  });
+  Result<CompileOnce::Answer> answer = source.find({spec, tuning, target});
+  if (!answer)
+    return answer.status();
+  if (options.usesCache) {
+    std::fflush(stdout);
+    std::fprintf(stderr, "cache: %s %s\n", name.c_str(),
+                 answer->isCompiled ? "was not there and is compiled"
+                                    : "is taken from it");
+  }
+  return std::move(answer->kernel);
 }
 
 Result<CompiledKernel> Run::compile(StageObserver observer) {
@@ -278,33 +314,6 @@ Result<CompiledKernel> Run::compile(StageObserver observer) {
                result.status().message.c_str());
   all.last = compileOptions.last = Stage::PTX;
   return compileStages(all);
-}
-
-/// The kernel of the cache, else compiled and kept there.
-Result<CompiledKernel> Run::findOrCompile() {
-  if (Status status = validate(spec, tuning, target); !status)
-    return status;
-  Result<DiskCacheOptions> roots = DiskCacheOptions::fromEnvironment();
-  if (!roots)
-    return roots.status();
-  roots->diagnose = warn;
-  Result<CompileOnceOptions> once = CompileOnceOptions::fromEnvironment();
-  if (!once)
-    return once.status();
-  Result<DiskCache> cache = DiskCache::open(std::move(*roots));
-  if (!cache)
-    return cache.status();
-  CompileOnce cached(std::move(*cache), *once);
-  Result<CompileOnce::Answer> answer =
-      cached.findOrCompile(CacheKey::of(spec, tuning, target),
-                           [this] { return compileStages(compileOptions); });
-  if (!answer)
-    return answer.status();
-  std::fflush(stdout);
-  std::fprintf(stderr, "cache: %s %s\n", name.c_str(),
-               answer->isCompiled ? "was not there and is compiled"
-                                  : "is taken from it");
-  return std::move(answer->kernel);
 }
 
 Status Run::timeStages() {
@@ -395,8 +404,7 @@ Status Run::operator()() {
       options.ptx.isGiven()
           ? options.ptx.kernel(givenTarget, compileOptions.assemble,
                                compileOptions.last == Stage::Cubin)
-      : options.usesCache ? findOrCompile()
-                          : compile(observer);
+          : compile(observer);
   if (!result)
     return result.status();
   kernel = std::move(*result);
