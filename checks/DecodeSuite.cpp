@@ -121,8 +121,6 @@ static constexpr Variation variations[] = {
        p.rowSlots = {5, 1, 2, 0, 3, 4};
        p.badCursors = {{1, 8}, {2, -1}, {4, INT32_MAX}, {5, INT32_MIN}};
      }},
-    // Optional parts.
-    // Errors must not grow from token to token.
 };
 
 static void withLargeHeads(P &p) { setSizes(p.spec, 1, 2, 128, 128, 8); }

@@ -100,8 +100,7 @@ public:
   mlir::Value splat(mlir::Value scalar, mlir::Value like);
   mlir::Value sum(mlir::Value tile); ///< Of a rank-1 tile.
 
-  //===--- Memory
-  //-------------------------------------------------------------//
+  //===--- Memory -----------------------------------------------------------//
   /// A view `offset` (i64) elements after `pointer`. `alignment` is 0 (that of
   /// the element) or what divides address and strides, in bytes.
   mlir::Value view(mlir::Value pointer, mlir::Value offset,
