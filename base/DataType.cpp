@@ -5,38 +5,9 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
-#include <fmt/format.h>
 #include <limits>
 
 namespace replayjit::internal {
-
-static constexpr DataType allTypes[] = {
-    DataType::F32, DataType::BF16, DataType::F16, DataType::I32, DataType::I64};
-
-std::string_view toString(DataType type) {
-  switch (type) {
-  case DataType::F32:
-    return "fp32";
-  case DataType::BF16:
-    return "bf16";
-  case DataType::F16:
-    return "fp16";
-  case DataType::I32:
-    return "int32";
-  case DataType::I64:
-    return "int64";
-  }
-  return "unknown";
-}
-
-Result<DataType> parseDataType(std::string_view field, std::string_view name) {
-  for (DataType type : allTypes)
-    if (toString(type) == name)
-      return type;
-  return Status::invalid(fmt::format("{}: '{}' is unknown; allowed are fp32, "
-                                     "bf16, fp16, int32, int64",
-                                     field, name));
-}
 
 namespace {
 

@@ -2,8 +2,9 @@
 #ifndef REPLAYJIT_BASE_DATATYPE_H
 #define REPLAYJIT_BASE_DATATYPE_H
 
-#include "base/Status.h"
+#include "base/Words.h"
 
+#include <array>
 #include <cstdint>
 #include <string_view>
 
@@ -11,6 +12,9 @@ namespace replayjit::internal {
 
 /// Element type of a tensor in memory.
 enum class DataType : uint8_t { F32, BF16, F16, I32, I64 };
+template <>
+inline constexpr std::array<std::string_view, 5> wordsOf<DataType> = {
+    "fp32", "bf16", "fp16", "int32", "int64"};
 
 /// Bytes of one element.
 constexpr int byteSize(DataType type) {
@@ -26,12 +30,6 @@ constexpr int byteSize(DataType type) {
   }
   return 0;
 }
-
-/// "fp32", "bf16", "fp16", "int32" or "int64".
-std::string_view toString(DataType type);
-
-/// The type so named; `field` is what the error sentence calls it.
-Result<DataType> parseDataType(std::string_view field, std::string_view name);
 
 /// Rounds to nearest even into the 16-bit format and back to double; for F32
 /// rounds to float. Infinities and NaN are kept.

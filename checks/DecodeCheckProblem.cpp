@@ -196,6 +196,24 @@ static Status checkTritonProblem(const DecodeProblem &problem) {
   return Status::ok();
 }
 
+/// Whether a row may be reported in the error word.
+static bool mayReport(const DecodeProblem &problem) {
+  const int first = problem.spec.nullSlot == NullSlot::NonPositive ? 1 : 0;
+  auto isOutside = [](const std::vector<int64_t> &slots, int64_t low,
+                      int64_t end) {
+    return std::any_of(slots.begin(), slots.end(),
+                       [=](int64_t slot) { return slot < low || slot >= end; });
+  };
+  return !problem.badCursors.empty() || !problem.badBases.empty() ||
+         isOutside(problem.rowSlots, INT64_MIN, problem.slots) ||
+         isOutside(problem.rowRingSlots, 0, problem.ringSlotCount()) ||
+         isOutside(problem.rowDstSlots, first, problem.slots) ||
+         std::any_of(problem.tracks.begin(), problem.tracks.end(),
+                     [&](const DecodeProblem::Track &track) {
+                       return track.slot >= problem.slots;
+                     });
+}
+
 Status validateProblem(const DecodeProblem &problem) {
   const DecodeSpec &spec = problem.spec;
   if (Status status = validate(spec, chooseTuning(spec, 0, Target{}), Target{});
@@ -215,7 +233,7 @@ Status validateProblem(const DecodeProblem &problem) {
   if (!hasTokens(spec))
     return Status::invalid(fmt::format("family: {} is not allowed here; it "
                                        "must be replay or packed",
-                                       toString(spec.family)));
+                                       wordOf(spec.family)));
   if (!(std::isfinite(problem.lowerBound) && problem.lowerBound < 0))
     return Status::invalid(
         fmt::format("lowerBound: {} is not allowed; it must be finite and "
@@ -228,6 +246,9 @@ Status validateProblem(const DecodeProblem &problem) {
   if (spec.abi == LaunchAbi::Triton)
     if (Status status = checkTritonProblem(problem); !status)
       return status;
+  if (spec.trapOnError && mayReport(problem))
+    return Status::invalid("trapOnError: true is not allowed with rows that "
+                           "are reported, which end the launch");
   if (problem.misaligned && spec.alignment != 0)
     return Status::invalid(
         fmt::format("misaligned: not allowed, since the spec promises "

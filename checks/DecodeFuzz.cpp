@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <initializer_list>
+#include <optional>
+#include <span>
 #include <vector>
 
 namespace replayjit::internal {
@@ -34,13 +36,32 @@ private:
   uint64_t state;
 };
 
-DataType anyFloat(Draw &draw) {
-  return draw.of({DataType::F32, DataType::F32, DataType::BF16, DataType::F16});
+//===----------------------------------------------------------------------===//
+// Facts
+//===----------------------------------------------------------------------===//
+
+/// A value of one fact, as its row says.
+template <typename Struct> int drawFact(Draw &draw, const Fact<Struct> &fact) {
+  const Allowed &allowed = fact.allowed;
+  const std::vector<int> listed =
+      fact.draws.empty() ? allowed.list()
+                         : std::vector(fact.draws.begin(), fact.draws.end());
+  if (listed.empty())
+    return draw.between(allowed.low, allowed.high);
+  if (allowed.low > allowed.high || !draw.once(3))
+    return listed[draw.below(int(listed.size()))];
+  const auto [least, most] = std::minmax_element(listed.begin(), listed.end());
+  for (;;)
+    if (int value = draw.between(*least, *most); allowed.has(value))
+      return value;
 }
 
-int anySize(Draw &draw) {
-  return draw.once(3) ? draw.between(1, 130)
-                      : draw.of({8, 16, 32, 60, 64, 80, 96, 100, 128});
+template <typename Struct>
+Struct drawFacts(Draw &draw, std::span<const Fact<Struct>> table) {
+  Struct all;
+  for (const Fact<Struct> &fact : table)
+    fact.set(all, drawFact(draw, fact));
+  return all;
 }
 
 /// Heads as large as they may be, so few and with so small a ring that an
@@ -57,14 +78,13 @@ bool hasLargeHeads(const DecodeSpec &spec) {
   return std::max(spec.headDimK, spec.headDimV) > 130;
 }
 
-void drawFormat(Draw &draw, DecodeSpec &spec, float &lowerBound) {
+/// What a ring format asks for.
+void fitToFormat(DecodeSpec &spec, float &lowerBound) {
   spec.isKda = true;
   spec.gate = Gate::LowerBound;
   spec.qkL2Norm = true;
   spec.numValueHeads = spec.numKeyHeads;
-  spec.ringFormat = draw.of({RingFormat::Prefix, RingFormat::Predecayed});
   spec.ringDepth = std::max(spec.ringDepth, 2);
-  spec.isCircular = draw.once(2);
   if (spec.ringFormat != RingFormat::Predecayed)
     return;
   if (spec.ringType == DataType::F16)
@@ -72,83 +92,55 @@ void drawFormat(Draw &draw, DecodeSpec &spec, float &lowerBound) {
   lowerBound = std::max(lowerBound, -80.0f / float(spec.ringDepth - 1));
 }
 
-void drawSpec(Draw &draw, DecodeSpec &spec, float &lowerBound) {
-  spec.isKda = draw.once(2);
-  spec.numKeyHeads = draw.of({1, 1, 1, 2, 3});
-  spec.numValueHeads = spec.numKeyHeads * draw.of({1, 1, 2, 3});
-  spec.headDimK = anySize(draw);
-  spec.headDimV = anySize(draw);
-  spec.ringDepth = draw.of({1, 2, 3, 4, 5, 8, 8, 11, 16, 16, 19});
-  if (draw.once(10))
-    drawLargeHeads(draw, spec);
-  spec.actType = anyFloat(draw);
-  spec.gateType = draw.once(3) ? DataType::F32 : spec.actType;
-  spec.betaType = draw.once(3) ? DataType::F32 : spec.actType;
-  spec.paramType = draw.once(3) ? DataType::BF16 : DataType::F32;
-  spec.biasType = draw.once(3) ? DataType::BF16 : DataType::F32;
-  spec.outType = anyFloat(draw);
-  spec.stateType = anyFloat(draw);
-  spec.ringType = anyFloat(draw);
-  spec.indexType = draw.once(4) ? DataType::I64 : DataType::I32;
-  spec.qkL2Norm = !draw.once(6);
-  if (spec.isKda && draw.once(2))
-    spec.gate = Gate::LowerBound;
-  lowerBound = draw.of({-5.0f, -5.0f, -3.0f, -2.0f});
-  spec.betaRound = draw.once(6);
-  spec.hasForceFlush = !draw.once(4);
-  spec.nullSlot = draw.once(4) ? NullSlot::NonPositive : NullSlot::Negative;
-  spec.readout = draw.once(4) ? Readout::Rebuild : Readout::OutputOnly;
-  spec.alignment = draw.once(3) ? 0 : 16;
-  spec.hasSeparateQkv = draw.once(5);
-  spec.hasRingIndices = draw.once(6);
-  spec.hasDstIndices = draw.once(6);
-  spec.hasTrackIndices = draw.once(6);
-  if (draw.once(4))
-    drawFormat(draw, spec, lowerBound);
-}
-
-void drawPackedSpec(Draw &draw, DecodeSpec &spec, float &lowerBound) {
-  drawSpec(draw, spec, lowerBound);
-  spec.family = Family::Packed;
-  spec.ringDepth = 1;
+/// What Triton's signature has no argument for.
+void fitToTriton(DecodeSpec &spec) {
   spec.ringFormat = RingFormat::Raw;
-  spec.isCircular = spec.hasForceFlush = spec.hasRingIndices = false;
-}
-
-void drawMaterializeSpec(Draw &draw, DecodeSpec &spec, float &lowerBound) {
-  drawSpec(draw, spec, lowerBound);
-  spec.family = Family::Materialize;
-  spec.ringDepth = std::max(spec.ringDepth, 2);
-  spec.hasForceFlush = spec.hasDstIndices = spec.hasTrackIndices = false;
-  spec.hasRingIndices = draw.once(2);
-  spec.hasMask = !draw.once(3);
-}
-
-void drawTritonSpec(Draw &draw, DecodeSpec &spec, float &lowerBound) {
-  drawSpec(draw, spec, lowerBound);
-  spec.abi = LaunchAbi::Triton;
-  spec.ringFormat = RingFormat::Raw;
-  spec.isCircular = false;
   spec.gate = Gate::Softplus;
   spec.hasSeparateQkv = spec.hasRingIndices = spec.hasDstIndices =
-      spec.hasTrackIndices = false;
+      spec.hasTrackIndices = spec.trapOnError = false;
+}
+
+/// Each fact by itself, and then what facts ask of each other.
+DecodeSpec drawSpec(Draw &draw, float &lowerBound) {
+  DecodeSpec spec = drawFacts(draw, decodeFacts());
+  spec.numValueHeads *= spec.numKeyHeads;
+  if (draw.once(10))
+    drawLargeHeads(draw, spec);
+  for (DataType DecodeSpec::*type :
+       {&DecodeSpec::gateType, &DecodeSpec::betaType})
+    if (spec.*type != DataType::F32)
+      spec.*type = spec.actType;
+  if (!spec.isKda)
+    spec.gate = Gate::Softplus;
+  lowerBound = draw.of({-5.0f, -5.0f, -3.0f, -2.0f});
+  if (spec.family != Family::Replay)
+    spec.abi = LaunchAbi::Native;
+  if (spec.family == Family::Packed) {
+    spec.ringDepth = 1;
+    spec.ringFormat = RingFormat::Raw;
+    spec.hasRingIndices = false;
+  }
+  if (spec.family == Family::Materialize) {
+    spec.ringDepth = std::max(spec.ringDepth, 2);
+    spec.hasDstIndices = spec.hasTrackIndices = false;
+    spec.hasRingIndices = draw.once(2);
+  }
+  if (spec.abi == LaunchAbi::Triton)
+    fitToTriton(spec);
+  if (spec.ringFormat == RingFormat::Raw)
+    spec.isCircular = false;
+  else
+    fitToFormat(spec, lowerBound);
+  return spec;
 }
 
 DecodeTuning drawTuning(Draw &draw, const DecodeSpec &spec,
                         const Target &target) {
-  DecodeTuning tuning = chooseTuning(spec, draw.of({1, 16, 256, 0}), target);
-  for (int tries = 0; tries < 20 && !draw.once(3); ++tries) {
-    DecodeTuning other;
-    other.blockV = draw.of({8, 16, 32, 64, 128});
-    other.blockK = draw.of({4, 16, 32, 64, 128});
-    other.numWarps = draw.of({1, 2, 4, 8});
-    other.flushRows = draw.of({1, 2, 4, 8});
-    if (validate(spec, other, target)) {
-      tuning = other;
-      break;
-    }
-  }
-  return tuning;
+  for (int tries = 0; tries < 20 && !draw.once(3); ++tries)
+    if (DecodeTuning any = drawFacts(draw, tuningFacts());
+        validate(spec, any, target))
+      return any;
+  return chooseTuning(spec, draw.of({1, 16, 256, 0}), target);
 }
 
 //===----------------------------------------------------------------------===//
@@ -183,8 +175,10 @@ int64_t negativeSlot(Draw &draw) {
 }
 
 /// Past the last of `count` slots; among them one that 32 bits would cut to a
-/// legal one.
+/// legal one. A null one where what is reported ends the launch.
 int64_t slotPastEnd(Draw &draw, const DecodeSpec &spec, int count) {
+  if (spec.trapOnError)
+    return negativeSlot(draw);
   if (spec.indexType == DataType::I64 && draw.once(2))
     return int64_t(1) << 32;
   return count * draw.of({1, 1, 2});
@@ -199,6 +193,8 @@ int32_t outside(Draw &draw, int count) {
 /// rows share theirs.
 void drawSlots(Draw &draw, DecodeProblem &problem) {
   const DecodeSpec &spec = problem.spec;
+  // Where a null slot is reported too, or stands for another row.
+  auto isBad = [&](int times) { return !spec.trapOnError && draw.once(times); };
   FreeSlots free(firstFree(spec), problem.slots);
   for (int row = 0; row < problem.batch; ++row) {
     int kind = draw.below(10);
@@ -207,10 +203,10 @@ void drawSlots(Draw &draw, DecodeProblem &problem) {
                                    ? slotPastEnd(draw, spec, problem.slots)
                                    : free.take(draw));
     if (spec.hasDstIndices)
-      problem.rowDstSlots.push_back(draw.once(10)
+      problem.rowDstSlots.push_back(isBad(10)
                                         ? slotPastEnd(draw, spec, problem.slots)
-                                    : draw.once(10) ? negativeSlot(draw)
-                                                    : free.take(draw));
+                                    : isBad(10) ? negativeSlot(draw)
+                                                : free.take(draw));
   }
   if (problem.batch > 1 && draw.once(6)) {
     problem.sharedSlots = true;
@@ -221,15 +217,15 @@ void drawSlots(Draw &draw, DecodeProblem &problem) {
          --i)
       problem.tracks.push_back(
           {draw.below(problem.steps), draw.below(problem.batch),
-           draw.once(5) ? slotPastEnd(draw, spec, problem.slots)
-                        : free.take(draw)});
+           isBad(5) ? slotPastEnd(draw, spec, problem.slots)
+                    : free.take(draw)});
   if (spec.hasRingIndices) {
     problem.ringSlots = problem.batch + draw.between(1, 3);
     for (int row = 0; row < problem.batch; ++row)
       problem.rowRingSlots.push_back(
-          draw.once(10)   ? slotPastEnd(draw, spec, problem.ringSlots)
-          : draw.once(10) ? negativeSlot(draw)
-                          : problem.batch - row);
+          isBad(10)   ? slotPastEnd(draw, spec, problem.ringSlots)
+          : isBad(10) ? negativeSlot(draw)
+                      : problem.batch - row);
   }
 }
 
@@ -259,10 +255,11 @@ void drawRun(Draw &draw, DecodeProblem &problem) {
   problem.rowPadding = draw.of({0, 0, 3, 8});
   drawMemory(draw, problem);
   drawSlots(draw, problem);
-  if (hasCursor && problem.batch > 0 && draw.once(4))
+  const bool mayReport = problem.batch > 0 && !spec.trapOnError;
+  if (hasCursor && mayReport && draw.once(4))
     problem.badCursors.push_back(
         {draw.below(problem.batch), outside(draw, spec.ringDepth)});
-  if (spec.isCircular && problem.batch > 0 && draw.once(4))
+  if (spec.isCircular && mayReport && draw.once(4))
     problem.badBases.push_back(
         {draw.below(problem.batch), outside(draw, spec.ringDepth)});
   if (hasCursor && spec.hasForceFlush)
@@ -295,7 +292,7 @@ MaterializeProblem::Row drawIdleRow(Draw &draw,
   const DecodeSpec &spec = problem.spec;
   MaterializeProblem::Row row{.src = draw.below(problem.slots),
                               .dst = draw.below(problem.slots)};
-  switch (draw.below(6)) {
+  switch (draw.below(spec.trapOnError ? 4 : 6)) {
   case 0:
     row.src = negativeSlot(draw);
     break;
@@ -361,21 +358,23 @@ void drawRun(Draw &draw, MaterializeProblem &problem) {
   }
 }
 
-/// Draws until what comes out is legal.
-template <typename Problem, typename DrawSpec>
-Problem drawProblem(Draw &draw, uint64_t seed, const Target &target,
-                    DrawSpec drawSpec) {
-  for (;;) {
-    Problem problem;
-    problem.seed = seed;
-    drawSpec(draw, problem.spec, problem.lowerBound);
-    problem.tuning = drawTuning(draw, problem.spec, target);
-    if (!validate(problem.spec, problem.tuning, target))
-      continue; // such as a rebuild readout of K = 3
-    drawRun(draw, problem);
-    if (validateProblem(problem))
-      return problem;
-  }
+/// A problem of that spec, unless what comes out is not legal, such as a
+/// rebuild readout of K = 3.
+template <typename Problem>
+std::optional<Problem> drawProblem(Draw &draw, uint64_t seed,
+                                   const Target &target, const DecodeSpec &spec,
+                                   float lowerBound) {
+  Problem problem;
+  problem.seed = seed;
+  problem.spec = spec;
+  problem.lowerBound = lowerBound;
+  problem.tuning = drawTuning(draw, spec, target);
+  if (!validate(spec, problem.tuning, target))
+    return std::nullopt;
+  drawRun(draw, problem);
+  if (!validateProblem(problem))
+    return std::nullopt;
+  return problem;
 }
 
 } // namespace
@@ -383,16 +382,17 @@ Problem drawProblem(Draw &draw, uint64_t seed, const Target &target,
 DecodeCase randomCase(uint64_t seed, const Target &target) {
   Draw draw(seed);
   const std::string name = fmt::format("seed {}", seed);
-  const int kind = draw.below(8);
-  if (kind == 0)
-    return materializeCase(name, drawProblem<MaterializeProblem>(
-                                     draw, seed, target, drawMaterializeSpec));
-  return {name,
-          drawProblem<DecodeProblem>(draw, seed, target,
-                                     kind == 1   ? drawPackedSpec
-                                     : kind == 2 ? drawTritonSpec
-                                                 : drawSpec),
-          {}};
+  for (;;) {
+    float lowerBound;
+    const DecodeSpec spec = drawSpec(draw, lowerBound);
+    if (spec.family == Family::Materialize) {
+      if (auto problem = drawProblem<MaterializeProblem>(draw, seed, target,
+                                                         spec, lowerBound))
+        return materializeCase(name, *problem);
+    } else if (auto problem = drawProblem<DecodeProblem>(draw, seed, target,
+                                                         spec, lowerBound))
+      return {name, *problem, {}};
+  }
 }
 
 host::LaneOrder randomLaneOrder(uint64_t seed) {

@@ -44,13 +44,21 @@ Respect<Problem> number(int Problem::*field, int low) {
   };
 }
 
+/// A fact as simple as can be: fp32 rounds nothing, and a number of a range may
+/// be smaller.
 template <typename Problem>
-Respect<Problem> number(int DecodeSpec::*field, int low) {
-  return [field, low](const Problem &problem) {
+Respect<Problem> simplest(const Fact<DecodeSpec> &fact) {
+  return [&fact](const Problem &problem) {
+    const Allowed &allowed = fact.allowed;
+    std::vector<int> values = {fact.usual()};
+    if (allowed.kind == FactKind::Type && allowed.has(int(DataType::F32)))
+      values = {int(DataType::F32)};
+    else if (allowed.low <= allowed.high)
+      values = smallerNumbers(fact.get(problem.spec), allowed.low);
     std::vector<Problem> result;
-    for (int value : smallerNumbers(problem.spec.*field, low)) {
+    for (int value : values) {
       result.push_back(problem);
-      result.back().spec.*field = value;
+      fact.set(result.back().spec, value);
     }
     return result;
   };
@@ -82,36 +90,19 @@ template <typename Problem> Respects<Problem> commonRespects() {
   add([](P &p) { p.indexStride = 1; });
   add([](P &p) { p.poison = Poison::NaN; });
   add([](P &p) { p.hasErrorWord = true; });
-  add([](P &p) { p.spec.abi = LaunchAbi::Native; });
-  add([](P &p) { p.spec.isCircular = false; });
-  add([](P &p) { p.spec.ringFormat = RingFormat::Raw; });
-  add([](P &p) { p.spec.gate = Gate::Softplus; });
+  add([](P &p) { p.tuning.maxRegisters = 0; });
   add([](P &p) {
     p.spec.isKda = false;
     p.spec.gate = Gate::Softplus;
   });
-  add([](P &p) { p.spec.readout = Readout::OutputOnly; });
-  add([](P &p) { p.spec.nullSlot = NullSlot::Negative; });
-  add([](P &p) { p.spec.alignment = 16; });
-  for (bool DecodeSpec::*field :
-       {&DecodeSpec::hasSeparateQkv, &DecodeSpec::betaRound})
-    add([=](P &p) { p.spec.*field = false; });
-  for (bool DecodeSpec::*field : {&DecodeSpec::qkL2Norm, &DecodeSpec::hasMask})
-    add([=](P &p) { p.spec.*field = true; });
-  add([](P &p) { p.spec.indexType = DataType::I32; });
-  for (DataType DecodeSpec::*field :
-       {&DecodeSpec::actType, &DecodeSpec::gateType, &DecodeSpec::betaType,
-        &DecodeSpec::paramType, &DecodeSpec::biasType, &DecodeSpec::outType,
-        &DecodeSpec::stateType, &DecodeSpec::ringType})
-    add([=](P &p) { p.spec.*field = DataType::F32; });
   add([](P &p) { // a or b of 16 bits has the type of the activations
     p.spec.actType = p.spec.gateType = p.spec.betaType = DataType::F32;
   });
   add([](P &p) { p.spec.numKeyHeads = p.spec.numValueHeads = 1; });
   add([](P &p) { p.spec.numValueHeads = p.spec.numKeyHeads; });
-  for (int DecodeSpec::*field :
-       {&DecodeSpec::headDimK, &DecodeSpec::headDimV, &DecodeSpec::ringDepth})
-    respects.push_back(number<P>(field, 1));
+  for (const Fact<DecodeSpec> &fact :
+       decodeFacts().subspan(1)) // not the family
+    respects.push_back(simplest<P>(fact));
   return respects;
 }
 

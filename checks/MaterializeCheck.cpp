@@ -62,8 +62,12 @@ Status validateProblem(const MaterializeProblem &problem) {
     if (row.masked && !spec.hasMask)
       return Status::invalid("rows.masked: not allowed, since the spec has "
                              "hasMask = false");
-    if (!mayBeLive(problem, row))
+    if (!mayBeLive(problem, row)) {
+      if (spec.trapOnError && !row.masked && row.src >= 0 && row.dst >= 0)
+        return Status::invalid("trapOnError: true is not allowed with rows "
+                               "that are reported, which end the launch");
       continue;
+    }
     if (!written.emplace(row.dst, &row).second)
       return Status::invalid(fmt::format(
           "rows.dst: slot {} appears twice; dst must be distinct", row.dst));

@@ -50,7 +50,7 @@ Status KernelHandle::launchWith(const Args &args, ArgsCheck check,
   };
   if (!takes<Args>(info.spec))
     return refused(fmt::format("a kernel of family {} takes {}",
-                               toString(info.spec.family), argsOf(info.spec)));
+                               wordOf(info.spec.family), argsOf(info.spec)));
   if (check != ArgsCheck::None)
     if (Status status = validateArgs(info.spec, args); !status)
       return refused(status.message);

@@ -182,12 +182,12 @@ RunOptions::materializeFor(const DecodeSpec &spec) const {
 static std::string nameOf(const DecodeSpec &spec) {
   std::string name;
   if (spec.family != Family::Replay)
-    name = fmt::format("{}-", toString(spec.family));
+    name = fmt::format("{}-", wordOf(spec.family));
   name += spec.readout == Readout::Rebuild ? "rebuild"
           : spec.isKda                     ? "kda"
                                            : "outonly";
   if (spec.ringFormat != RingFormat::Raw)
-    name += fmt::format("-{}", toString(spec.ringFormat));
+    name += fmt::format("-{}", wordOf(spec.ringFormat));
   if (spec.isCircular)
     name += "-circular";
   return name + fmt::format("-h{}-hv{}-k{}-v{}-l{}", spec.numKeyHeads,

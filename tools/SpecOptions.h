@@ -5,6 +5,7 @@
 #include "kernels/Decode/DecodeSpec.h"
 #include "tools/CommandLine.h"
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -34,21 +35,15 @@ public:
   /// --target, or nothing if it was not given.
   Result<std::optional<Target>> target() const;
 
+  /// By the names of facts, what flags say.
+  using Given = std::map<std::string, std::optional<int>>;
+
 private:
   std::vector<CLI::Option *> factOptions;
-  std::string model;
+  std::string model, chip;
   int tensorParallel = 1;
-  std::optional<int> heads, valueHeads, k, v, ringDepth, alignment;
-  std::optional<std::string> act, gate, beta, param, bias, out, state, ring,
-      index;
-  bool isKda = false, betaRound = false, noNorm = false, isCircular = false;
-  bool separateQkv = false, ringIndices = false, dstIndices = false,
-       trackIndices = false, noForceFlush = false, noMask = false,
-       trapOnError = false, programmaticLaunch = false;
-  std::string family, ringFormat, gateKind, nullSlot, readout, abi;
-
-  std::optional<int> rows, blockV, blockK, warps, flushRows, maxRegisters;
-  std::string chip;
+  std::optional<int> rows;
+  Given specGiven, tuningGiven;
 };
 
 } // namespace replayjit::internal

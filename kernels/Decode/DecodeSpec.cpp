@@ -5,7 +5,7 @@
 #include "kernels/Decode/TritonArgs.h"
 
 #include <algorithm>
-#include <bit>
+#include <cassert>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <initializer_list>
@@ -21,45 +21,10 @@ namespace replayjit::internal {
 /// Floats of the state tile that a thread may be asked to hold.
 static constexpr int maxTilePerThread = 256;
 
-static bool isPowerOfTwo(int n) {
-  return n > 0 && std::has_single_bit(static_cast<unsigned>(n));
-}
-
-static Status checkRange(const char *field, int value, int low, int high) {
-  if (value >= low && value <= high)
-    return Status::ok();
-  return Status::invalid(fmt::format("{}: {} is not allowed; it must be {} to "
-                                     "{}",
-                                     field, value, low, high));
-}
-
-static Status checkOneOf(const char *field, int value,
-                         std::initializer_list<int> allowed) {
-  if (std::find(allowed.begin(), allowed.end(), value) != allowed.end())
-    return Status::ok();
-  return Status::invalid(fmt::format("{}: {} is not allowed; allowed are {}",
-                                     field, value, fmt::join(allowed, ", ")));
-}
-
-static Status checkType(const char *field, DataType value,
-                        std::initializer_list<DataType> allowed) {
-  if (std::find(allowed.begin(), allowed.end(), value) != allowed.end())
-    return Status::ok();
-  std::vector<std::string_view> names;
-  for (DataType type : allowed)
-    if (std::find(names.begin(), names.end(), toString(type)) == names.end())
-      names.push_back(toString(type));
-  return Status::invalid(fmt::format("{}: {} is not allowed; allowed are {}",
-                                     field, toString(value),
-                                     fmt::join(names, ", ")));
-}
-
-/// The first failure in the order written: a rule may rely on those before it.
-static Status firstError(std::initializer_list<Status> checks) {
-  for (const Status &status : checks)
-    if (!status)
-      return status;
-  return Status::ok();
+static Status checkType(const char *field, DataType value, Few allowed) {
+  Allowed types = {.values = allowed};
+  types.words = wordsOf<DataType>;
+  return types.check(field, int(value));
 }
 
 static Status checkFamily(const DecodeSpec &spec) {
@@ -89,7 +54,7 @@ static Status checkFamily(const DecodeSpec &spec) {
     if (spec.ringFormat != RingFormat::Raw)
       return Status::invalid(
           fmt::format("ringFormat: {} is not allowed for {}; it must be raw",
-                      toString(spec.ringFormat), why));
+                      wordOf(spec.ringFormat), why));
   }
   if (spec.family == Family::Materialize) {
     if (spec.hasDstIndices)
@@ -112,7 +77,7 @@ static Status checkCircularDepth(const DecodeSpec &spec) {
 
 /// Expects what checkFamily allows.
 static Status checkRingFormat(const DecodeSpec &spec) {
-  const std::string_view format = toString(spec.ringFormat);
+  const std::string_view format = wordOf(spec.ringFormat);
   if (spec.ringFormat == RingFormat::Raw) {
     if (spec.isCircular)
       return Status::invalid("isCircular: true is not allowed with ringFormat "
@@ -141,30 +106,15 @@ static Status checkRingFormat(const DecodeSpec &spec) {
   return checkCircularDepth(spec);
 }
 
-/// The facts that a plan has.
-static Status checkPlan(const DecodeSpec &spec) {
-  if (Status status = firstError({
-          checkRange("ringDepth", spec.ringDepth, 1, maxRingDepth),
-          checkType("indexType", spec.indexType,
-                    {DataType::I32, DataType::I64}),
-      });
-      !status)
-    return status;
-  return checkCircularDepth(spec);
-}
-
 /// What only a token's inputs and output say.
 static Status checkToken(const DecodeSpec &spec) {
-  using enum DataType;
-  if (Status status = firstError({
-          checkType("actType", spec.actType, {F32, BF16, F16}),
-          checkType("gateType", spec.gateType, {spec.actType, F32}),
-          checkType("betaType", spec.betaType, {spec.actType, F32}),
-          checkType("paramType", spec.paramType, {F32, BF16}),
-          checkType("biasType", spec.biasType, {F32, BF16}),
-      });
-      !status)
-    return status;
+  const bool isFp32 = spec.actType == DataType::F32;
+  const Few types =
+      isFp32 ? Few{DataType::F32} : Few{spec.actType, DataType::F32};
+  for (const Status &status : {checkType("gateType", spec.gateType, types),
+                               checkType("betaType", spec.betaType, types)})
+    if (!status)
+      return status;
   if (spec.gate == Gate::LowerBound && !spec.isKda)
     return Status::invalid("gate: lowerBound is not allowed for GDN; it must "
                            "be softplus");
@@ -181,12 +131,12 @@ static Status checkTritonAbi(const DecodeSpec &spec) {
         "abi: triton is not allowed with {}; its signature {}", what, need));
   };
   if (spec.family != Family::Replay)
-    return refused(fmt::format("family {}", toString(spec.family)),
+    return refused(fmt::format("family {}", wordOf(spec.family)),
                    "is that of the replay kernel");
   if (spec.gate != Gate::Softplus)
     return refused("gate lowerBound", "has no lower bound");
   if (spec.ringFormat != RingFormat::Raw)
-    return refused(fmt::format("ringFormat {}", toString(spec.ringFormat)),
+    return refused(fmt::format("ringFormat {}", wordOf(spec.ringFormat)),
                    "means a raw ring");
   for (auto [has, field] : {std::pair{spec.hasSeparateQkv, "hasSeparateQkv"},
                             {spec.hasRingIndices, "hasRingIndices"},
@@ -219,20 +169,11 @@ static Status checkTritonAbi(const DecodeSpec &spec) {
 }
 
 static Status validateSpec(const DecodeSpec &spec) {
-  using enum DataType;
-  if (Status status = firstError({
-          checkRange("numKeyHeads", spec.numKeyHeads, 1, maxHeads),
-          checkRange("numValueHeads", spec.numValueHeads, 1, maxHeads),
-          checkRange("headDimK", spec.headDimK, 1, maxHeadDim),
-          checkRange("headDimV", spec.headDimV, 1, maxHeadDim),
-          checkRange("ringDepth", spec.ringDepth, 1, maxRingDepth),
-          hasTokens(spec) ? checkToken(spec) : Status::ok(),
-          checkType("outType", spec.outType, {F32, BF16, F16}),
-          checkType("stateType", spec.stateType, {F32, BF16, F16}),
-          checkType("ringType", spec.ringType, {F32, BF16, F16}),
-          checkType("indexType", spec.indexType, {I32, I64}),
-          checkOneOf("alignment", spec.alignment, {0, 16}),
-      });
+  if (Status status = checkFacts(spec, decodeFacts()); !status)
+    return status;
+  if (isPlan(spec))
+    return checkCircularDepth(spec);
+  if (Status status = hasTokens(spec) ? checkToken(spec) : Status::ok();
       !status)
     return status;
   if (spec.numValueHeads % spec.numKeyHeads != 0)
@@ -258,12 +199,7 @@ static Status validateSpec(const DecodeSpec &spec) {
 /// Expects a valid `spec`.
 static Status validateTuning(const DecodeSpec &spec,
                              const DecodeTuning &tuning) {
-  if (Status status = firstError({
-          checkOneOf("blockV", tuning.blockV, {8, 16, 32, 64, 128, 256}),
-          checkOneOf("numWarps", tuning.numWarps, {1, 2, 4, 8}),
-          checkOneOf("flushRows", tuning.flushRows, {1, 2, 4, 8}),
-      });
-      !status)
+  if (Status status = checkFacts(tuning, tuningFacts()); !status)
     return status;
 
   int paddedK = nextPowerOfTwo(spec.headDimK);
@@ -274,12 +210,11 @@ static Status validateTuning(const DecodeSpec &spec,
                     "must be {} or more there",
                     tuning.blockV, minDotWidth));
   int lowest = std::min(minDotWidth, paddedK);
-  if (!isPowerOfTwo(tuning.blockK) || tuning.blockK < lowest ||
-      tuning.blockK > paddedK)
+  if (tuning.blockK < lowest || tuning.blockK > paddedK)
     return Status::invalid(
-        fmt::format("blockK: {} is not allowed; it must be a power of two "
-                    "from {} to {} for headDimK = {}",
-                    tuning.blockK, lowest, paddedK, spec.headDimK));
+        fmt::format("blockK: {} is not allowed for headDimK = {}; it must be "
+                    "{} to {}",
+                    tuning.blockK, spec.headDimK, lowest, paddedK));
 
   int tile = tuning.blockV * tuning.blockK;
   int threads = 32 * tuning.numWarps;
@@ -305,17 +240,12 @@ static Status validateTuning(const DecodeSpec &spec,
 
 Status validate(const DecodeSpec &spec, const DecodeTuning &tuning,
                 const Target &target) {
-  if (isPlan(spec))
-    return checkPlan(spec); // A plan has no tiles to choose.
   if (Status status = validateSpec(spec); !status)
     return status;
+  if (isPlan(spec))
+    return Status::ok(); // It has no tiles to choose.
   if (Status status = validateTuning(spec, tuning); !status)
     return status;
-  if (tuning.maxRegisters != 0 &&
-      (tuning.maxRegisters < 32 || tuning.maxRegisters > 255))
-    return Status::invalid(fmt::format(
-        "maxRegisters: {} is not allowed; it must be 0 or from 32 to 255",
-        tuning.maxRegisters));
   if (spec.hasProgrammaticLaunch && target.capability < 90)
     return Status::error(
         StatusCode::Unsupported,
@@ -335,119 +265,28 @@ Status validate(const DecodeSpec &spec, const DecodeTuning &tuning,
 // Names and presets
 //===----------------------------------------------------------------------===//
 
-std::string_view toString(Family family) {
-  constexpr std::string_view names[] = {"replay", "packed", "materialize",
-                                        "plan-begin", "plan-commit"};
-  return names[int(family)];
-}
-
-std::string_view toString(RingFormat format) {
-  constexpr std::string_view names[] = {"raw", "prefix", "predecayed"};
-  return names[int(format)];
+DecodeSpec canonical(DecodeSpec spec) {
+  return canonicalOf(spec, decodeFacts());
 }
 
 DecodeSpec planSpec(const DecodeSpec &pool, Family family) {
-  DecodeSpec spec;
+  DecodeSpec spec = pool;
   spec.family = family;
-  spec.ringDepth = pool.ringDepth;
-  spec.isCircular = pool.isCircular;
-  spec.indexType = pool.indexType;
-  spec.nullSlot = pool.nullSlot;
-  spec.trapOnError = pool.trapOnError;
-  return spec;
-}
-
-static std::string planName(const DecodeSpec &spec) {
-  return fmt::format(
-      "plan_{}_l{}_idx{}{}{}{}",
-      spec.family == Family::PlanBegin ? "begin" : "commit", spec.ringDepth,
-      8 * byteSize(spec.indexType), spec.isCircular ? "_circ" : "",
-      spec.trapOnError ? "_trap" : "",
-      spec.nullSlot == NullSlot::Negative ? "_nullneg" : "_nullnonpos");
+  return canonical(spec);
 }
 
 std::string kernelName(const DecodeSpec &spec, const DecodeTuning &tuning) {
-  if (isPlan(spec))
-    return planName(spec);
-  const bool replays = spec.family == Family::Replay;
-  const bool isRebuild = spec.readout == Readout::Rebuild;
-  std::string name = fmt::format(
-      "{}_{}_h{}_hv{}_k{}_v{}_l{}", spec.isKda ? "kda" : "gdn",
-      replays ? "decode" : toString(spec.family), spec.numKeyHeads,
-      spec.numValueHeads, spec.headDimK, spec.headDimV, spec.ringDepth);
-  auto addIf = [&](bool has, std::string_view fact) {
-    if (has)
-      name += fact;
-  };
-  auto addType = [&](bool has, std::string_view field, DataType type) {
-    if (has)
-      name += fmt::format("_{}{}", field, toString(type));
-  };
-  // A family's name is silent on what its program does not have.
-  const bool tokens = hasTokens(spec), rings = spec.family != Family::Packed;
-  addType(tokens, "act", spec.actType);
-  addType(tokens, "gate", spec.gateType);
-  addType(tokens && spec.betaType != spec.gateType, "beta", spec.betaType);
-  addType(tokens, "param", spec.paramType);
-  addType(tokens && spec.biasType != spec.paramType, "bias", spec.biasType);
-  addType(tokens || isRebuild, "out", spec.outType); // a dot rounds to it
-  addType(true, "state", spec.stateType);
-  addType(rings, "ring", spec.ringType);
-  name += fmt::format("_idx{}", 8 * byteSize(spec.indexType));
-  if (spec.ringFormat != RingFormat::Raw)
-    name += fmt::format("_{}", toString(spec.ringFormat));
-  addIf(spec.isCircular, "_circ");
-  addIf(spec.hasRingIndices, "_ringidx");
-  addIf(spec.hasDstIndices, "_dst");
-  addIf(spec.hasTrackIndices, "_track");
-  if (tokens) {
-    // The other formats have no other gate.
-    addIf(spec.gate == Gate::LowerBound && spec.ringFormat == RingFormat::Raw,
-          "_lowerbound");
-    addIf(spec.betaRound, "_betaround");
-    name += spec.qkL2Norm ? "_l2norm" : "_nonorm";
-    addIf(spec.hasSeparateQkv, "_qkv");
-  } else {
-    name += spec.hasMask ? "_mask" : "_nomask";
-  }
-  if (replays)
-    name += spec.hasForceFlush ? "_force" : "_noforce";
-  addIf(spec.trapOnError, "_trap");
-  addIf(spec.hasProgrammaticLaunch, "_pdl");
-  name += spec.nullSlot == NullSlot::Negative ? "_nullneg" : "_nullnonpos";
-  name += isRebuild ? "_rebuild" : "_outonly";
-  name += fmt::format("_al{}_bv{}_bk{}_w{}_fr{}", spec.alignment, tuning.blockV,
-                      tuning.blockK, tuning.numWarps, tuning.flushRows);
-  if (tuning.maxRegisters)
-    name += fmt::format("_mr{}", tuning.maxRegisters);
-  addIf(spec.abi == LaunchAbi::Triton, "_triton");
+  const auto facts = decodeFacts();
+  // The operator goes before the family: "gdn_decode_h16".
+  assert(facts[0].name == std::string_view("family") &&
+         facts[1].name == std::string_view("isKda"));
+  std::string name;
+  addNameParts(name, spec, facts.subspan(1, 1));
+  addNameParts(name, spec, facts.first(1));
+  addNameParts(name, spec, facts.subspan(2));
+  if (!isPlan(spec))
+    addNameParts(name, tuning, tuningFacts());
   return name;
-}
-
-DecodeSpec canonical(DecodeSpec spec) {
-  if (isPlan(spec))
-    return planSpec(spec, spec.family);
-  const DecodeSpec usual;
-  if (spec.family != Family::Replay)
-    spec.hasForceFlush = usual.hasForceFlush;
-  if (spec.family == Family::Packed)
-    spec.ringType = usual.ringType;
-  if (spec.family != Family::Materialize) {
-    spec.hasMask = usual.hasMask;
-    return spec;
-  }
-  spec.actType = usual.actType;
-  spec.gateType = usual.gateType;
-  spec.betaType = usual.betaType;
-  spec.paramType = usual.paramType;
-  spec.biasType = usual.biasType;
-  if (spec.readout == Readout::OutputOnly)
-    spec.outType = usual.outType; // else the dot rounds to it
-  spec.gate = usual.gate;
-  spec.qkL2Norm = usual.qkL2Norm;
-  spec.betaRound = usual.betaRound;
-  spec.hasSeparateQkv = usual.hasSeparateQkv;
-  return spec;
 }
 
 namespace {

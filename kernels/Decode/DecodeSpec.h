@@ -1,7 +1,9 @@
 //===- DecodeSpec.h - One ReplaySSM decode kernel ---------------*- C++ -*-===//
 //
 // The compile-time facts of a decode kernel (DecodeSpec) and our choices for it
-// (DecodeTuning). DecodeArgs.h has the arguments of a launch. Plain C++.
+// (DecodeTuning). DecodeFacts.cpp says of each what it is, which families have
+// it and what is allowed; DecodeArgs.h has the arguments of a launch. Plain
+// C++.
 //
 // The operator is the decode step of SGLang pull request #28451
 // (fused_recurrent_linear_replayssm_decode). One token of one value head:
@@ -18,8 +20,12 @@
 
 #include "base/DataType.h"
 #include "base/Target.h"
+#include "base/Words.h"
+#include "kernels/Facts.h"
 
+#include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -38,6 +44,9 @@ enum class Family : uint8_t {
   PlanBegin,   ///< Looks up cursors and judges indices (kernels/Plan).
   PlanCommit,  ///< Moves the cursors of a step that began (kernels/Plan).
 };
+template <>
+inline constexpr std::array<std::string_view, 5> wordsOf<Family> = {
+    "replay", "packed", "materialize", "planBegin", "planCommit"};
 
 /// What a ring row of Kimi Delta Attention holds beside d. P_j is the sum of
 /// the gates since the checkpoint up to row j.
@@ -46,84 +55,89 @@ enum class RingFormat : uint8_t {
   Prefix,     ///< P_j and k_j: the newest row has the sum of all gates.
   Predecayed, ///< P_j and k_j exp(-P_j): one exp a channel serves all rows.
 };
+template <>
+inline constexpr std::array<std::string_view, 3> wordsOf<RingFormat> = {
+    "raw", "prefix", "predecayed"};
 
 /// How an output is read from checkpoint and ring.
 enum class Readout : uint8_t {
   OutputOnly, ///< Products of the parts with a vector; the state is not formed.
   Rebuild,    ///< Each K tile of the state is formed by a tensor-core dot.
 };
+template <>
+inline constexpr std::array<std::string_view, 2> wordsOf<Readout> = {
+    "outputOnly", "rebuild"};
 
 /// Which state slots mean "no request here".
 enum class NullSlot : uint8_t {
   Negative,    ///< slot < 0
   NonPositive, ///< slot <= 0 (vLLM reserves block 0)
 };
+template <>
+inline constexpr std::array<std::string_view, 2> wordsOf<NullSlot> = {
+    "negative", "nonPositive"};
 
 /// How the decay's logarithm g follows from x = a + dt_bias.
 enum class Gate : uint8_t {
   Softplus,   ///< g = -exp(A_log) softplus(x)
   LowerBound, ///< g = lower_bound sigmoid(exp(A_log) x); KDA's "safe gate"
 };
+template <>
+inline constexpr std::array<std::string_view, 2> wordsOf<Gate> = {"softplus",
+                                                                  "lowerBound"};
 
 /// How a launch hands over its arguments.
 enum class LaunchAbi : uint8_t {
   Native, ///< DecodeArgs: run-time strides, slot bounds, error word, any grid.
   Triton, ///< TritonArgs: dense, a grid of three dimensions; Family::Replay.
 };
+template <>
+inline constexpr std::array<std::string_view, 2> wordsOf<LaunchAbi> = {
+    "native", "triton"};
 
-/// What a kernel is specialized on. Strides, pitches, batch and slot counts are
-/// run-time arguments and never part of it. What a family does not have is
-/// ignored: a packed kernel has no ring and no force_flush; a materialize
-/// kernel no token, so neither its types, gate and norm nor force_flush. A plan
-/// has ringDepth, isCircular, indexType, nullSlot and trapOnError alone.
+/// What a kernel is specialized on, as the rows of decodeFacts() say. Strides,
+/// pitches, batch and slot counts are run-time arguments and never part of it.
+/// What a family does not have is ignored.
 struct DecodeSpec {
   Family family = Family::Replay;
-  bool isKda = false; ///< Kimi Delta Attention: the gate is a vector over K.
+  bool isKda = false;
   int numKeyHeads = 16;
   int numValueHeads = 32; ///< A multiple of numKeyHeads.
-  int headDimK = 128;     ///< 1..256
-  int headDimV = 128;     ///< 1..256
-  /// L, 1..64. L = 1 flushes at every step. Packed decode has no ring: 1.
-  int ringDepth = 16;
+  int headDimK = 128;
+  int headDimV = 128;
+  int ringDepth = 16; ///< L = 1 flushes at every step.
 
   DataType actType = DataType::BF16;  ///< mixed_qkv
   DataType gateType = DataType::BF16; ///< a: actType or F32
   DataType betaType = DataType::BF16; ///< b: actType or F32
-  DataType paramType = DataType::F32; ///< A_log: F32 or BF16
-  DataType biasType = DataType::F32;  ///< dt_bias: F32 or BF16
-  DataType outType = DataType::BF16;  ///< out
-  DataType stateType = DataType::F32; ///< state
-  DataType ringType = DataType::F32;  ///< d_ring and k_ring; g_ring is F32
-  DataType indexType = DataType::I32; ///< state_indices: I32 or I64
+  DataType paramType = DataType::F32; ///< A_log
+  DataType biasType = DataType::F32;  ///< dt_bias
+  DataType outType = DataType::BF16;
+  DataType stateType = DataType::F32;
+  DataType ringType = DataType::F32; ///< d_ring and k_ring; g_ring is F32
+  DataType indexType = DataType::I32;
 
-  bool qkL2Norm = true; ///< q and k are L2-normalized over K (eps 1e-6).
+  bool qkL2Norm = true;
   Gate gate = Gate::Softplus;
-  bool betaRound = false;    ///< beta is rounded through b's type.
-  bool hasForceFlush = true; ///< The force_flush argument is present.
+  bool betaRound = false;
+  bool hasForceFlush = true;
   /// All but Raw need KDA with Gate::LowerBound, qkL2Norm and H = HV, and
   /// Predecayed an fp32 or bf16 ring.
   RingFormat ringFormat = RingFormat::Raw;
   /// Logical row j lives at (ring_base + j) mod L, and a natural flush folds
   /// the history alone (SGLang PR #37739). Not with Raw; L >= 2.
   bool isCircular = false;
-  bool hasSeparateQkv = false;  ///< q, k, v: three pointers and row strides.
-  bool hasRingIndices = false;  ///< Rings have indices of their own.
-  bool hasDstIndices = false;   ///< A flush writes the state to another slot.
-  bool hasTrackIndices = false; ///< S' may also be stored to a tracking slot.
-  bool hasMask = true;          ///< Materialize: the mask argument is present.
-  /// What is reported in the ErrorWord also ends the launch, as a fault that
-  /// CUDA keeps for the whole context: for debugging.
+  bool hasSeparateQkv = false;
+  bool hasRingIndices = false;
+  bool hasDstIndices = false;
+  bool hasTrackIndices = false;
+  bool hasMask = true;
   bool trapOnError = false;
-  /// May be launched programmatically (LaunchOrder): the kernel itself waits
-  /// for its predecessor on the stream. Needs sm_90.
+  /// The kernel itself waits for its predecessor on the stream (LaunchOrder).
   bool hasProgrammaticLaunch = false;
   NullSlot nullSlot = NullSlot::Negative;
   Readout readout = Readout::OutputOnly;
-
-  /// Bytes that divide every base pointer, row stride and slot pitch. 16 allows
-  /// wide accesses; 0 promises only the element's own alignment.
   int alignment = 16;
-
   /// Triton needs what its kernel has: a raw ring, the softplus gate, packed
   /// q, k and v, one index array (see TritonArgs.h).
   LaunchAbi abi = LaunchAbi::Native;
@@ -133,14 +147,18 @@ struct DecodeSpec {
 
 /// Our choices: they change speed, and bits only within the stated bounds.
 struct DecodeTuning {
-  int blockV = 32;   ///< BV: rows of the state per block; a power of two >= 8.
-  int blockK = 128;  ///< BKT: columns per K tile; divides pow2(headDimK).
-  int numWarps = 4;  ///< Warps per block: 1, 2, 4 or 8.
-  int flushRows = 4; ///< Ring rows folded per step of a flush: 1, 2, 4 or 8.
-  int maxRegisters = 0; ///< Caps a thread's registers, 32..255; 0: no cap.
+  int blockV = 32;
+  int blockK = 128; ///< Divides nextPowerOfTwo(headDimK).
+  int numWarps = 4;
+  int flushRows = 4;
+  int maxRegisters = 0;
 
   bool operator==(const DecodeTuning &) const = default;
 };
+
+/// The tables: a row for each member, in their order.
+std::span<const Fact<DecodeSpec>> decodeFacts();
+std::span<const Fact<DecodeTuning>> tuningFacts();
 
 /// Says in one sentence (field, value, what is allowed) what is wrong.
 Status validate(const DecodeSpec &spec, const DecodeTuning &tuning,
@@ -151,11 +169,6 @@ Status validate(const DecodeSpec &spec, const DecodeTuning &tuning,
 /// variant. Any spec gets an answer; `validate` says whether it is legal.
 DecodeTuning chooseTuning(const DecodeSpec &spec, int rows,
                           const Target &target, int multiprocessors = 132);
-
-/// "replay", "packed", "materialize", "plan-begin" or "plan-commit".
-std::string_view toString(Family family);
-/// "raw", "prefix" or "predecayed".
-std::string_view toString(RingFormat format);
 
 /// A symbol such as "gdn_decode_h16_hv32_k128_v128_l16_..." that names every
 /// specialized fact the family has; equal symbols mean equal programs.

@@ -5,25 +5,16 @@
 namespace replayjit::internal {
 
 DecodeSpec materializeSpec(const DecodeSpec &pool) {
-  DecodeSpec spec;
+  DecodeSpec spec = pool;
   spec.family = Family::Materialize;
-  spec.isKda = pool.isKda;
-  spec.numKeyHeads = pool.numKeyHeads;
-  spec.numValueHeads = pool.numValueHeads;
-  spec.headDimK = pool.headDimK;
-  spec.headDimV = pool.headDimV;
-  spec.ringDepth = pool.ringDepth;
-  spec.stateType = pool.stateType;
-  spec.ringType = pool.ringType;
-  spec.indexType = pool.indexType;
-  spec.ringFormat = pool.ringFormat;
-  spec.isCircular = pool.isCircular;
-  spec.hasRingIndices = pool.hasRingIndices;
+  // How a token is read and launched is no matter of the pool.
+  const DecodeSpec usual;
+  spec.readout = usual.readout;
+  spec.abi = usual.abi;
+  spec.hasProgrammaticLaunch = usual.hasProgrammaticLaunch;
+  spec.hasDstIndices = spec.hasTrackIndices = false; // Rows have destinations.
   spec.hasMask = false; // Rows to skip have null slots.
-  spec.trapOnError = pool.trapOnError;
-  spec.nullSlot = pool.nullSlot;
-  spec.alignment = pool.alignment;
-  return spec;
+  return canonical(spec);
 }
 
 } // namespace replayjit::internal

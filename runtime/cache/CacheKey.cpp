@@ -3,36 +3,33 @@
 #include "runtime/cache/CacheKey.h"
 
 #include "runtime/cache/Digest.h"
-#include "runtime/cache/Fields.h"
 
 #include <fmt/format.h>
 #include <map>
 
 namespace replayjit::internal {
 
-static std::string valueText(const std::string &value) { return value; }
-static std::string valueText(int value) { return fmt::format("{}", value); }
-static std::string valueText(bool value) { return value ? "true" : "false"; }
-template <typename Enum>
-requires std::is_enum_v<Enum>
-static std::string valueText(Enum value) {
-  const char *word = wordOf(value);
-  // Out of range is a bug of the caller's, yet keys must differ.
-  return word ? word : fmt::format("{}", int(value));
+/// The lines of a target; the bindings name every member.
+static std::string targetText(const Target &target) {
+  const auto &[chip, capability, ptxVersion, maxSharedBytes, hasBulkCopy] =
+      target;
+  return fmt::format("target.chip = {}\n"
+                     "target.capability = {}\n"
+                     "target.ptxVersion = {}\n"
+                     "target.maxSharedBytes = {}\n"
+                     "target.hasBulkCopy = {}\n",
+                     chip, capability, ptxVersion, maxSharedBytes, hasBulkCopy);
 }
 
 CacheKey CacheKey::of(const DecodeSpec &spec, const DecodeTuning &tuning,
                       const Target &target, int version) {
   const DecodeSpec own = canonical(spec);
   std::string text = fmt::format("generator.version = {}\n", version);
-  auto lines = [&text](const char *group) {
-    return [&text, group](const char *name, const auto &value) {
-      text += fmt::format("{}.{} = {}\n", group, name, valueText(value));
-    };
-  };
-  visitFields(target, lines("target"));
-  visitFields(own, lines("spec"));
-  visitFields(tuning, lines("tuning"));
+  text += targetText(target);
+  for (const Fact<DecodeSpec> &fact : decodeFacts())
+    text += fmt::format("spec.{} = {}\n", fact.name, fact.text(own));
+  for (const Fact<DecodeTuning> &fact : tuningFacts())
+    text += fmt::format("tuning.{} = {}\n", fact.name, fact.text(tuning));
   return {own, tuning, target, text, digestOf(text)};
 }
 

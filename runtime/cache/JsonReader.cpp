@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace replayjit::internal {
 
@@ -45,6 +46,32 @@ void ObjectReader::read(const char *name, bool &field) const {
     field = value->get<bool>();
   else
     fail(name, "it must be true or false");
+}
+
+int ObjectReader::readWord(const char *name,
+                           std::span<const std::string_view> words,
+                           int value) const {
+  std::string word;
+  read(name, word);
+  const auto found = std::find(words.begin(), words.end(), word);
+  if (found != words.end())
+    return int(found - words.begin());
+  fail(name, fmt::format("'{}' is not allowed; allowed are {}", word,
+                         fmt::join(words, ", ")));
+  return value;
+}
+
+int ObjectReader::readFact(const char *name, const Allowed &allowed,
+                           int value) const {
+  if (allowed.kind == FactKind::Number)
+    read(name, value);
+  else if (allowed.kind == FactKind::Truth) {
+    bool truth = value != 0;
+    read(name, truth);
+    value = truth;
+  } else
+    value = readWord(name, allowed.words, value);
+  return value;
 }
 
 template <typename Int>

@@ -8,7 +8,8 @@
 #define REPLAYJIT_RUNTIME_CACHE_JSONREADER_H
 
 #include "base/CompiledKernel.h"
-#include "runtime/cache/Fields.h"
+#include "base/Words.h"
+#include "kernels/Facts.h"
 
 #include <nlohmann/json.hpp>
 
@@ -21,21 +22,9 @@ namespace replayjit::internal {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char *wordOf(KernelParam::Kind kind) {
-  switch (kind) {
-  case KernelParam::Kind::Pointer:
-    return "pointer";
-  case KernelParam::Kind::I64:
-    return "i64";
-  case KernelParam::Kind::I32:
-    return "i32";
-  case KernelParam::Kind::F32:
-    return "f32";
-  case KernelParam::Kind::Bytes:
-    return "bytes";
-  }
-  return nullptr;
-}
+template <>
+inline constexpr std::array<std::string_view, 5> wordsOf<KernelParam::Kind> = {
+    "pointer", "i64", "i32", "f32", "bytes"};
 
 /// Reads one object. The first failure goes into a status that nested readers
 /// share; after it a field keeps what it had.
@@ -56,17 +45,10 @@ public:
   template <typename Enum>
   requires std::is_enum_v<Enum>
   void read(const char *name, Enum &field) const {
-    std::string word, allowed;
-    read(name, word);
-    for (int i = 0; const char *candidate = wordOf(Enum(i)); ++i) {
-      if (word == candidate) {
-        field = Enum(i);
-        return;
-      }
-      allowed += (i ? ", " : "") + std::string(candidate);
-    }
-    fail(name, "'" + word + "' is not allowed; allowed are " + allowed);
+    field = Enum(readWord(name, wordsOf<Enum>, int(field)));
   }
+  /// A fact as its row of a table says; `value` if that fails.
+  int readFact(const char *name, const Allowed &allowed, int value) const;
   ObjectReader object(const char *name) const;
   const Json *array(const char *name) const; ///< Null on failure.
 
@@ -77,6 +59,8 @@ public:
 
 private:
   const Json *member(const char *name) const;
+  int readWord(const char *name, std::span<const std::string_view> words,
+               int value) const;
   template <typename Int> void readInteger(const char *name, Int &field) const;
 
   Status &status;

@@ -23,14 +23,19 @@ static std::string dump(const Json &json) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace);
 }
 
-template <typename Fields> static Json fieldsToJson(const Fields &fields) {
+template <typename Struct>
+static Json factsToJson(const Struct &all,
+                        std::span<const Fact<Struct>> table) {
   Json json = Json::object();
-  visitFields(fields, [&json](const char *name, const auto &value) {
-    if constexpr (std::is_enum_v<std::remove_cvref_t<decltype(value)>>)
-      json[name] = wordOf(value) ? wordOf(value) : "";
+  for (const Fact<Struct> &fact : table) {
+    Json &value = json[fact.name];
+    if (fact.allowed.kind == FactKind::Number)
+      value = fact.get(all);
+    else if (fact.allowed.kind == FactKind::Truth)
+      value = fact.get(all) != 0;
     else
-      json[name] = value;
-  });
+      value = fact.text(all);
+  }
   return json;
 }
 
@@ -69,8 +74,8 @@ static Json record(const CompiledKernel &kernel, const Json &madeFrom) {
 
 static Json specRecord(const CompiledKernel &kernel, const DecodeSpec &spec,
                        const DecodeTuning &tuning) {
-  return record(
-      kernel, {{"spec", fieldsToJson(spec)}, {"tuning", fieldsToJson(tuning)}});
+  return record(kernel, {{"spec", factsToJson(spec, decodeFacts())},
+                         {"tuning", factsToJson(tuning, tuningFacts())}});
 }
 
 std::string toJson(const CompiledKernel &kernel, const DecodeSpec &spec,
@@ -104,11 +109,11 @@ std::string toEntryJson(const CompiledKernel &kernel, const CacheKey &key) {
 // Reading
 //===----------------------------------------------------------------------===//
 
-template <typename Fields>
-static void readFields(const ObjectReader &object, Fields &fields) {
-  visitFields(fields, [&object](const char *name, auto &field) {
-    object.read(name, field);
-  });
+template <typename Struct>
+static void readFacts(const ObjectReader &object, Struct &all,
+                      std::span<const Fact<Struct>> table) {
+  for (const Fact<Struct> &fact : table)
+    fact.set(all, object.readFact(fact.name, fact.allowed, fact.get(all)));
   object.refuseOthers();
 }
 
@@ -178,8 +183,8 @@ Result<KernelRecord> readRecord(std::string_view text) {
   record.read("ptxBytes", result.ptxBytes);
   record.read("cubinBytes", result.cubinBytes);
   if (record.has("spec") || record.has("tuning")) {
-    readFields(record.object("spec"), result.spec.emplace());
-    readFields(record.object("tuning"), result.tuning.emplace());
+    readFacts(record.object("spec"), result.spec.emplace(), decodeFacts());
+    readFacts(record.object("tuning"), result.tuning.emplace(), tuningFacts());
   }
   if (record.has("format")) // readEntryRecord reads these
     for (const char *name :

@@ -18,6 +18,60 @@ void replayjit_decode_tuning_init(replayjit_decode_tuning_t *tuning,
   writeStruct(tuning, struct_size, fromTuning(DecodeTuning()));
 }
 
+namespace {
+/// The C side of a table: the facts and the strings that they point to.
+struct FactList {
+  std::vector<std::string> strings; // as many as reserved, so they stay
+  std::vector<std::vector<const char *>> words;
+  std::vector<replayjit_fact_t> facts;
+
+  template <typename Struct>
+  explicit FactList(std::span<const Fact<Struct>> table) {
+    size_t count = 0;
+    for (const Fact<Struct> &fact : table)
+      count += 1 + fact.allowed.words.size();
+    strings.reserve(count);
+    for (const Fact<Struct> &fact : table)
+      add(fact.name, fact.doc, fact.allowed, fact.usual());
+  }
+
+  const replayjit_fact_t *at(size_t index) const {
+    return index < facts.size() ? &facts[index] : nullptr;
+  }
+
+private:
+  const char *keep(std::string_view name, char divider) {
+    return strings.emplace_back(divided(name, divider)).c_str();
+  }
+
+  void add(const char *name, const char *doc, const Allowed &allowed,
+           int usual) {
+    std::vector<const char *> &own = words.emplace_back();
+    for (std::string_view word : allowed.words)
+      own.push_back(keep(word, '-'));
+    const auto [lowest, highest] = allowed.ends();
+    facts.push_back({.name = keep(name, '_'),
+                     .doc = doc,
+                     .words = own.empty() ? nullptr : own.data(),
+                     .num_words = int32_t(own.size()),
+                     .kind = int32_t(allowed.kind),
+                     .usual = usual,
+                     .lowest = lowest,
+                     .highest = highest});
+  }
+};
+} // namespace
+
+const replayjit_fact_t *replayjit_decode_spec_fact(size_t index) {
+  static const FactList list(decodeFacts());
+  return list.at(index);
+}
+
+const replayjit_fact_t *replayjit_decode_tuning_fact(size_t index) {
+  static const FactList list(tuningFacts());
+  return list.at(index);
+}
+
 template <typename Args, typename Struct>
 static void initArgs(Struct *args, size_t size) {
   const Args defaults;

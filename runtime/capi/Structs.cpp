@@ -2,10 +2,10 @@
 
 #include "runtime/capi/Structs.h"
 
-#include "runtime/cache/Fields.h"
-
 #include <fmt/format.h>
 
+#include <array>
+#include <bit>
 #include <cstddef>
 
 namespace replayjit::internal::capi {
@@ -88,6 +88,7 @@ static_assert(REPLAYJIT_RING_PREDECAYED == int(RingFormat::Predecayed));
 static_assert(REPLAYJIT_NULL_NON_POSITIVE == int(NullSlot::NonPositive));
 static_assert(REPLAYJIT_READOUT_REBUILD == int(Readout::Rebuild));
 static_assert(REPLAYJIT_ABI_TRITON == int(LaunchAbi::Triton));
+static_assert(REPLAYJIT_FACT_TYPE == int(FactKind::Type));
 
 Status checkSize(uint32_t size, size_t known, size_t unit, const char *what) {
   // The size and one field: less is a struct that nobody initialized.
@@ -108,113 +109,32 @@ Status checkSize(uint32_t size, size_t known, size_t unit, const char *what) {
   return Status::ok();
 }
 
-namespace {
+/// A C struct of facts as numbers: struct_size, then one for each row.
+template <typename Struct>
+using Numbers = std::array<int32_t, 1 + memberCount<Struct>()>;
 
-/// Field by field from C to C++, up to the first value that does not fit.
-struct ToCpp {
-  Status status;
-
-  void operator()(const char *name, int32_t value, int &field) {
-    field = value;
+template <typename Struct, typename C>
+static Result<Struct> fromC(const C &c, std::span<const Fact<Struct>> table) {
+  const auto numbers = std::bit_cast<Numbers<Struct>>(c);
+  Struct all;
+  for (size_t i = 0; i < table.size(); ++i) {
+    const Fact<Struct> &fact = table[i];
+    const int value = numbers[1 + i];
+    if (!fact.allowed.canHold(value))
+      return Status::invalid(
+          fmt::format("{}: {} is not allowed; it must be 0 to {}", fact.name,
+                      value, fact.allowed.words.size() - 1));
+    fact.set(all, value);
   }
-  void operator()(const char *name, int32_t value, bool &field) {
-    take(name, value, 1);
-    field = value != 0;
-  }
-  template <typename Enum>
-  requires std::is_enum_v<Enum>
-  void operator()(const char *name, int32_t value, Enum &field) {
-    int32_t last = 0;
-    while (wordOf(Enum(last + 1)))
-      ++last;
-    take(name, value, last);
-    field = Enum(value);
-  }
-  void ownType(const char *name, int32_t value, DataType &field,
-               DataType other) {
-    const int32_t type = value - REPLAYJIT_OWN_TYPE(0);
-    if (status && value != 0 && (type < 0 || !wordOf(DataType(type))))
-      status = Status::invalid(fmt::format(
-          "{}: {} is not allowed; it must be 0 or REPLAYJIT_OWN_TYPE of a type",
-          name, value));
-    field = value == 0 ? other : DataType(type);
-  }
-
-private:
-  void take(const char *name, int32_t value, int32_t last) {
-    if (status && (value < 0 || value > last))
-      status = Status::invalid(fmt::format(
-          "{}: {} is not allowed; it must be 0 to {}", name, value, last));
-  }
-};
-
-/// Field by field from C++ to C.
-struct ToC {
-  template <typename Field>
-  void operator()(const char *, int32_t &value, const Field &field) {
-    value = int32_t(field);
-  }
-  void ownType(const char *, int32_t &value, DataType field, DataType other) {
-    value = field == other ? 0 : REPLAYJIT_OWN_TYPE(int32_t(field));
-  }
-};
-
-} // namespace
-
-// The bindings name every field, so that one more does not compile until it has
-// a place in the C struct: at its end.
-template <typename CSpec, typename Spec, typename Visit>
-static void visitSpec(CSpec &c, Spec &spec, Visit &visit) {
-  auto &[family, isKda, numKeyHeads, numValueHeads, headDimK, headDimV,
-         ringDepth, actType, gateType, betaType, paramType, biasType, outType,
-         stateType, ringType, indexType, qkL2Norm, gate, betaRound,
-         hasForceFlush, ringFormat, isCircular, hasSeparateQkv, hasRingIndices,
-         hasDstIndices, hasTrackIndices, hasMask, trapOnError,
-         hasProgrammaticLaunch, nullSlot, readout, alignment, abi] = spec;
-  visit("family", c.family, family);
-  visit("isKda", c.is_kda, isKda);
-  visit("numKeyHeads", c.num_key_heads, numKeyHeads);
-  visit("numValueHeads", c.num_value_heads, numValueHeads);
-  visit("headDimK", c.head_dim_k, headDimK);
-  visit("headDimV", c.head_dim_v, headDimV);
-  visit("ringDepth", c.ring_depth, ringDepth);
-  visit("actType", c.act_type, actType);
-  visit("gateType", c.gate_type, gateType);
-  visit("paramType", c.param_type, paramType);
-  visit("outType", c.out_type, outType);
-  visit("stateType", c.state_type, stateType);
-  visit("ringType", c.ring_type, ringType);
-  visit("indexType", c.index_type, indexType);
-  visit("qkL2Norm", c.qk_l2_norm, qkL2Norm);
-  visit("gate", c.gate, gate);
-  visit("betaRound", c.beta_round, betaRound);
-  visit("hasForceFlush", c.has_force_flush, hasForceFlush);
-  visit("ringFormat", c.ring_format, ringFormat);
-  visit("isCircular", c.is_circular, isCircular);
-  visit("hasSeparateQkv", c.has_separate_qkv, hasSeparateQkv);
-  visit("hasRingIndices", c.has_ring_indices, hasRingIndices);
-  visit("hasDstIndices", c.has_dst_indices, hasDstIndices);
-  visit("hasTrackIndices", c.has_track_indices, hasTrackIndices);
-  visit("hasMask", c.has_mask, hasMask);
-  visit("nullSlot", c.null_slot, nullSlot);
-  visit("readout", c.readout, readout);
-  visit("alignment", c.alignment, alignment);
-  visit("hasProgrammaticLaunch", c.has_programmatic_launch,
-        hasProgrammaticLaunch);
-  visit("trapOnError", c.trap_on_error, trapOnError);
-  visit("abi", c.abi, abi);
-  visit.ownType("betaType", c.own_beta_type, betaType, gateType);
-  visit.ownType("biasType", c.own_bias_type, biasType, paramType);
+  return all;
 }
 
-template <typename CTuning, typename Tuning, typename Visit>
-static void visitTuning(CTuning &c, Tuning &tuning, Visit &visit) {
-  auto &[blockV, blockK, numWarps, flushRows, maxRegisters] = tuning;
-  visit("blockV", c.block_v, blockV);
-  visit("blockK", c.block_k, blockK);
-  visit("numWarps", c.num_warps, numWarps);
-  visit("flushRows", c.flush_rows, flushRows);
-  visit("maxRegisters", c.max_registers, maxRegisters);
+template <typename C, typename Struct>
+static C toC(const Struct &all, std::span<const Fact<Struct>> table) {
+  Numbers<Struct> numbers = {sizeof(C)};
+  for (size_t i = 0; i < table.size(); ++i)
+    numbers[1 + i] = table[i].get(all);
+  return std::bit_cast<C>(numbers);
 }
 
 Result<DecodeSpec> toSpec(const replayjit_decode_spec_t *given) {
@@ -222,12 +142,8 @@ Result<DecodeSpec> toSpec(const replayjit_decode_spec_t *given) {
   Result<replayjit_decode_spec_t> c = readStruct(given, defaults, "spec");
   if (!c)
     return c.status();
-  DecodeSpec spec;
-  ToCpp visit;
-  visitSpec(*c, spec, visit);
-  if (!visit.status)
-    return visit.status;
-  if (isPlan(spec)) // StepPlan's own
+  Result<DecodeSpec> spec = fromC(*c, decodeFacts());
+  if (spec && isPlan(*spec)) // StepPlan's own
     return Status::invalid(
         fmt::format("family: {} is not allowed; it must be 0 to {}", c->family,
                     int(REPLAYJIT_FAMILY_MATERIALIZE)));
@@ -239,28 +155,15 @@ Result<DecodeTuning> toTuning(const replayjit_decode_tuning_t *given) {
   Result<replayjit_decode_tuning_t> c = readStruct(given, defaults, "tuning");
   if (!c)
     return c.status();
-  DecodeTuning tuning;
-  ToCpp visit;
-  visitTuning(*c, tuning, visit);
-  if (!visit.status)
-    return visit.status;
-  return tuning;
+  return fromC(*c, tuningFacts());
 }
 
 replayjit_decode_spec_t fromSpec(const DecodeSpec &spec) {
-  replayjit_decode_spec_t c = {};
-  c.struct_size = sizeof c;
-  ToC visit;
-  visitSpec(c, spec, visit);
-  return c;
+  return toC<replayjit_decode_spec_t>(spec, decodeFacts());
 }
 
 replayjit_decode_tuning_t fromTuning(const DecodeTuning &tuning) {
-  replayjit_decode_tuning_t c = {};
-  c.struct_size = sizeof c;
-  ToC visit;
-  visitTuning(c, tuning, visit);
-  return c;
+  return toC<replayjit_decode_tuning_t>(tuning, tuningFacts());
 }
 
 } // namespace replayjit::internal::capi

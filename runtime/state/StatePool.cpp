@@ -33,7 +33,7 @@ static Status checkGroup(const PoolGroup &group, size_t number,
     return inGroup(number,
                    fmt::format("family {} is not allowed; it must be replay or "
                                "packed",
-                               toString(spec.family)));
+                               wordOf(spec.family)));
   if (spec.abi != LaunchAbi::Native) // Those know no error word, for one.
     return inGroup(number, "abi: triton is not allowed; it must be native, "
                            "whose launches take what a pool gives");
@@ -96,8 +96,8 @@ static Status checkGroups(const std::vector<PoolGroup> &groups,
     if (spec.isCircular != first.isCircular)
       return differs("isCircular", spec.isCircular, first.isCircular);
     if (spec.indexType != first.indexType)
-      return differs("indexType", toString(spec.indexType),
-                     toString(first.indexType));
+      return differs("indexType", wordOf(spec.indexType),
+                     wordOf(first.indexType));
     if (spec.nullSlot != first.nullSlot)
       return differs("nullSlot", int(spec.nullSlot), int(first.nullSlot));
     if (spec.trapOnError != first.trapOnError) // One plan reports for all.

@@ -55,7 +55,8 @@ void problem_spec(replayjit_decode_spec_t *spec) {
   spec->head_dim_k = K;
   spec->head_dim_v = V;
   spec->ring_depth = L;
-  spec->act_type = spec->gate_type = spec->out_type = REPLAYJIT_F32;
+  spec->act_type = spec->gate_type = spec->beta_type = REPLAYJIT_F32;
+  spec->out_type = REPLAYJIT_F32;
 }
 
 void problem_create(problem_t *problem, replayjit_device_t *device) {

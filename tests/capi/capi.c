@@ -22,39 +22,67 @@ static void check_versions(void) {
   replayjit_error_destroy(NULL);
 }
 
-/* b and dt_bias have the types of a and A_log, or their own. */
-static void check_own_types(void) {
+/* b and dt_bias have types of their own. */
+static void check_types(void) {
   replayjit_decode_spec_t spec;
   replayjit_decode_spec_init(&spec, sizeof(spec));
-  CHECK(spec.own_beta_type == 0 && spec.own_bias_type == 0);
   spec.act_type = spec.gate_type = REPLAYJIT_F32;
-  OK(replayjit_target_supports("sm_90a", &spec, NULL));
-  spec.own_beta_type = REPLAYJIT_OWN_TYPE(REPLAYJIT_BF16);
   FAILS(replayjit_target_supports("sm_90a", &spec, NULL),
         REPLAYJIT_INVALID_ARGUMENT, "betaType: bf16 is not allowed");
   spec.act_type = REPLAYJIT_BF16;
   OK(replayjit_target_supports("sm_90a", &spec, NULL));
-  spec.own_bias_type = REPLAYJIT_OWN_TYPE(REPLAYJIT_F16);
+  spec.bias_type = REPLAYJIT_F16;
   FAILS(replayjit_target_supports("sm_90a", &spec, NULL),
         REPLAYJIT_INVALID_ARGUMENT, "biasType: fp16 is not allowed");
-  spec.own_bias_type = REPLAYJIT_OWN_TYPE(REPLAYJIT_BF16);
+  spec.bias_type = REPLAYJIT_BF16;
   OK(replayjit_target_supports("sm_90a", &spec, NULL));
-
-  /* Not a type, nor one that lacks REPLAYJIT_OWN_TYPE. */
-  spec.own_bias_type = REPLAYJIT_OWN_TYPE(REPLAYJIT_I64 + 1);
+  spec.bias_type = REPLAYJIT_I64 + 1;
   FAILS(replayjit_target_supports("sm_90a", &spec, NULL),
-        REPLAYJIT_INVALID_ARGUMENT, "biasType: 261 is not allowed");
-  spec.own_bias_type = 0;
-  spec.own_beta_type = REPLAYJIT_BF16;
-  FAILS(replayjit_target_supports("sm_90a", &spec, NULL),
-        REPLAYJIT_INVALID_ARGUMENT, "betaType: 1 is not allowed");
+        REPLAYJIT_INVALID_ARGUMENT,
+        "biasType: 5 is not allowed; it must be 0 to 4");
 
-  /* Of a caller without these fields. */
-  const size_t old = offsetof(replayjit_decode_spec_t, own_beta_type);
+  /* Of a caller whose struct ends earlier. */
+  const size_t old = offsetof(replayjit_decode_spec_t, abi);
+  spec.abi = 77;
   replayjit_decode_spec_init(&spec, old);
-  CHECK(spec.own_beta_type == REPLAYJIT_BF16);
-  spec.act_type = spec.gate_type = REPLAYJIT_F32;
+  CHECK(spec.abi == 77);
   OK(replayjit_target_supports("sm_90a", &spec, NULL));
+}
+
+/* Each member is told: name, doc, words and default. */
+static void check_facts(void) {
+  replayjit_decode_spec_t spec;
+  replayjit_decode_spec_init(&spec, sizeof(spec));
+  const int32_t *members = (const int32_t *)&spec + 1;
+  size_t count = 0;
+  const replayjit_fact_t *fact;
+  for (; (fact = replayjit_decode_spec_fact(count)); ++count) {
+    CHECK(fact->usual == members[count]);
+    CHECK(fact->lowest <= fact->usual && fact->usual <= fact->highest);
+    CHECK(fact->name[0] && fact->doc[0]);
+    CHECK((fact->num_words == 0) == (fact->kind == REPLAYJIT_FACT_NUMBER));
+    CHECK((fact->words == NULL) == (fact->num_words == 0));
+  }
+  CHECK(sizeof(spec) == (1 + count) * sizeof(int32_t));
+  CHECK(!replayjit_decode_spec_fact(SIZE_MAX));
+
+  fact = replayjit_decode_spec_fact(0);
+  CHECK(strcmp(fact->name, "family") == 0 &&
+        fact->kind == REPLAYJIT_FACT_CHOICE);
+  CHECK(strcmp(fact->words[3], "plan-begin") == 0);
+  fact = replayjit_decode_spec_fact(1);
+  CHECK(strcmp(fact->name, "is_kda") == 0 &&
+        fact->kind == REPLAYJIT_FACT_TRUTH);
+  fact = replayjit_decode_spec_fact(2);
+  CHECK(strcmp(fact->name, "num_key_heads") == 0);
+  CHECK(fact->lowest == 1 && fact->highest == 1024 && fact->usual == 16);
+
+  replayjit_decode_tuning_t tuning;
+  replayjit_decode_tuning_init(&tuning, sizeof(tuning));
+  for (count = 0; replayjit_decode_tuning_fact(count); ++count)
+    CHECK(replayjit_decode_tuning_fact(count)->usual ==
+          ((const int32_t *)&tuning)[1 + count]);
+  CHECK(sizeof(tuning) == (1 + count) * sizeof(int32_t));
 }
 
 static void check_specs(void) {
@@ -279,9 +307,9 @@ static void check_kernel(replayjit_kernel_t *kernel) {
 static void check_kernel_types(const problem_t *problem, replayjit_jit_t *jit) {
   replayjit_decode_spec_t spec = problem->spec, told = spec;
   spec.act_type = REPLAYJIT_BF16;
-  spec.own_beta_type = REPLAYJIT_OWN_TYPE(REPLAYJIT_BF16);
+  spec.beta_type = REPLAYJIT_BF16;
   spec.param_type = REPLAYJIT_BF16;
-  spec.own_bias_type = REPLAYJIT_OWN_TYPE(REPLAYJIT_F32);
+  spec.bias_type = REPLAYJIT_F32;
   replayjit_kernel_t *kernel = NULL;
   OK(replayjit_jit_prepare(jit, &spec, 1, &kernel));
   OK(replayjit_kernel_spec(kernel, &told));
@@ -445,7 +473,8 @@ int main(int argc, char **argv) {
   CHECK(argc == 2);
   check_versions();
   check_specs();
-  check_own_types();
+  check_types();
+  check_facts();
 
   replayjit_device_t *device = NULL;
   OK(replayjit_device_create_emulation("sm_90a", &device));

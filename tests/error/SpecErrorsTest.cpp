@@ -160,21 +160,21 @@ TEST_CASE("tuning", "[error]") {
 }
 , {CHANGE{tuning.blockK = 48;
 }
-, { "blockK", "48", "a power of two from 16 to 128" }
+, { "blockK", "48", "16, 32, 64, 128, 256" }
 }
 , {CHANGE{tuning.blockK = 8;
 }
-, { "blockK", "8", "from 16 to 128" }
+, { "blockK", "8", "headDimK = 128", "16 to 128" }
 }
 , {CHANGE{spec.headDimK = 60;
 tuning.blockK = 128;
 }
-, { "blockK", "128", "from 16 to 64 for headDimK = 60" }
+, { "blockK", "128", "headDimK = 60", "16 to 64" }
 }
 , {CHANGE{spec.headDimK = 8;
 tuning.blockK = 16;
 }
-, { "blockK", "16", "from 8 to 8 for headDimK = 8" }
+, { "blockK", "16", "headDimK = 8", "8 to 8" }
 }
 , {CHANGE{tuning.numWarps = 3;
 }

@@ -170,8 +170,8 @@ class DecodeTest(unittest.TestCase):
     def test_gates_and_parameters_of_types_of_their_own(self):
         """Each tensor is read in its own type: the state stays as near."""
         for own, facts in [
-                (dict(b="float32", dt_bias="bfloat16"), (1, 0x100, 0, 0x101)),
-                (dict(a="float32", A_log="bfloat16"), (0, 0x101, 1, 0x100))]:
+                (dict(b="float32", dt_bias="bfloat16"), (1, 0, 0, 1)),
+                (dict(a="float32", A_log="bfloat16"), (0, 1, 1, 0))]:
             for is_kda in (False, True):
                 with self.subTest(own=own, is_kda=is_kda):
                     batch = Batch(self.runtime, Shape(L=1, is_kda=is_kda),
@@ -180,8 +180,8 @@ class DecodeTest(unittest.TestCase):
                         fused_recurrent_linear_replayssm_decode,
                         **batch.replay_inputs())
                     spec = step.spec
-                    self.assertEqual((spec.gate_type, spec.own_beta_type,
-                                      spec.param_type, spec.own_bias_type),
+                    self.assertEqual((spec.gate_type, spec.beta_type,
+                                      spec.param_type, spec.bias_type),
                                      facts)
                     step()
                     self.check(batch, most=5e-3)

@@ -90,7 +90,7 @@ class ErrorsTest(unittest.TestCase):
 
     def test_options(self):
         self.refuses("null_slot: 'zero' is not allowed; allowed are negative, "
-                     "nonpositive", null_slot="zero")
+                     "non-positive", null_slot="zero")
         self.refuses("cache_base: it must be there if circular_replay is true, "
                      "and only then", circular_replay=True)
         self.refuses("predecayed_k_cache: not allowed without "

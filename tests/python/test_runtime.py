@@ -15,6 +15,7 @@ from unittest import mock
 import replayjit
 from recurrence import emulation, tensor, values
 from replayjit import Spec, supports
+from replayjit.spec import facts
 from replayjit._library import check, library
 from replayjit.runtime import current_stream, runtime_of
 
@@ -48,14 +49,26 @@ class SpecTest(unittest.TestCase):
         self.assertIn("ring_depth=16", repr(spec))
 
     def test_types_of_b_and_dt_bias(self):
-        """0: those of a and A_log."""
-        spec = Spec(own_beta_type="float32", gate_type="bfloat16")
-        self.assertEqual((spec.own_beta_type, spec.own_bias_type), (0x100, 0))
+        spec = Spec(beta_type="float32", gate_type="bfloat16")
+        self.assertEqual((spec.beta_type, spec.bias_type), (0, 0))
         self.assertTrue(supports(spec))
-        self.assertTrue(supports(Spec(act_type="float32", gate_type="float32")))
+        self.assertFalse(supports(Spec(act_type="float32",
+                                       gate_type="float32")))
         self.assertEqual(
-            supports(Spec(own_beta_type="float16")).reason,
+            supports(Spec(beta_type="float16")).reason,
             "betaType: fp16 is not allowed; allowed are bf16, fp32")
+
+    def test_names_of_fields(self):
+        self.assertEqual(facts()["null_slot"].words,
+                         ("negative", "non-positive"))
+        self.assertIn("two flushes", facts()["ring_depth"].doc)
+        self.assertIn("null_slot", dir(Spec()))
+        with self.assertRaises(AttributeError):
+            Spec().null_slots
+        self.assertEqual(Spec(null_slot="non-positive").null_slot, 1)
+        with self.assertRaisesRegex(ValueError, "^ring_type: 'fp8' is not "
+                                    "allowed; allowed are float32, bfloat16"):
+            Spec(ring_type="fp8")
 
     def test_models(self):
         spec = Spec.from_model("qwen3-next", 4, ring_depth=8)

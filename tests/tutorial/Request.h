@@ -18,7 +18,8 @@ inline replayjit::DecodeSpec lessonSpec() {
   spec.head_dim_k = K;
   spec.head_dim_v = V;
   spec.ring_depth = L;
-  spec.act_type = spec.gate_type = spec.out_type = REPLAYJIT_F32;
+  spec.act_type = spec.gate_type = spec.beta_type = REPLAYJIT_F32;
+  spec.out_type = REPLAYJIT_F32;
   return spec;
 }
 

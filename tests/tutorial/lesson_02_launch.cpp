@@ -17,7 +17,8 @@ int main() {
   spec.head_dim_k = K;
   spec.head_dim_v = V;
   spec.ring_depth = L;
-  spec.act_type = spec.gate_type = spec.out_type = REPLAYJIT_F32;
+  spec.act_type = spec.gate_type = spec.beta_type = REPLAYJIT_F32;
+  spec.out_type = REPLAYJIT_F32;
   spec.qk_l2_norm = 0;      // q and k are taken as they are
   spec.has_force_flush = 0; // lesson 4
   Device device = orStop(Device::emulation());

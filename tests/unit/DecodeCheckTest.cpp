@@ -137,8 +137,8 @@ TEST_CASE("a right kernel passes in all shapes and types", "[check]") {
         problem.steps = L == 64 ? 70 : 20;
         INFO((kind < 2 ? "GDN" : "KDA")
              << ", kind " << kind << ", K = " << K << ", V = " << V
-             << ", L = " << L << ", state " << toString(state) << ", ring "
-             << toString(ring) << ", out " << toString(out));
+             << ", L = " << L << ", state " << wordOf(state) << ", ring "
+             << wordOf(ring) << ", out " << wordOf(out));
         CHECK(verdict(problem, Bug::None) == "");
       }
 }

@@ -193,7 +193,7 @@ struct Case {
   std::string text() const {
     std::string text;
     for (DataType type : {out, state, ring})
-      text += std::string(toString(type)) + " ";
+      text += std::string(wordOf(type)) + " ";
     for (int size : {H, HV, K, V, L, blockK, warps})
       text += std::to_string(size) + " ";
     text += kdaGate == Gate::LowerBound ? "bounded" : "";

@@ -10,13 +10,13 @@
 |* num_key_heads here.                                                        *|
 |*                                                                            *|
 |* Structs. Each begins with struct_size, which its _init function writes.    *|
-|* New fields are added at the end: a library accepts the smaller struct of   *|
-|* an older caller, whose missing fields keep their defaults, and refuses one *|
-|* larger than it knows, or whose size is no multiple of the struct's         *|
-|* alignment, since it may end within a field (InvalidArgument). Of a struct  *|
-|* it fills in, it writes no more than struct_size bytes. Strings in structs  *|
-|* are the caller's and are copied; strings handed out belong to the object   *|
-|* they came from.                                                            *|
+|* From 1.0 on new fields are added at the end: a library accepts the smaller *|
+|* struct of an older caller, whose missing fields keep their defaults, and   *|
+|* refuses one larger than it knows, or whose size is no multiple of the      *|
+|* struct's alignment, since it may end within a field (InvalidArgument). Of  *|
+|* a struct it fills in, it writes no more than struct_size bytes. Strings in *|
+|* structs are the caller's and are copied; strings handed out belong to the  *|
+|* object they came from.                                                     *|
 |*                                                                            *|
 |* NULL is InvalidArgument where it is not said to be allowed; a function     *|
 |* that returns nothing then does nothing.                                    *|
@@ -107,10 +107,6 @@ typedef enum replayjit_type_t {
   REPLAYJIT_I64 = 4
 } replayjit_type_t;
 
-/* What a field says that is 0 where a tensor has the type of another: a type of
- * its own. */
-#define REPLAYJIT_OWN_TYPE(type) (0x100 + (type))
-
 typedef enum replayjit_gate_t {
   REPLAYJIT_GATE_SOFTPLUS = 0,   /* g = -exp(A_log) softplus(x) */
   REPLAYJIT_GATE_LOWER_BOUND = 1 /* g = lower_bound sigmoid(exp(A_log) x) */
@@ -138,59 +134,109 @@ typedef enum replayjit_abi_t {
 } replayjit_abi_t;
 
 /* The facts that are compiled in. Batch, strides and slot counts are arguments
- * of a launch. In brackets: the default. Truths are 0 or 1. What a family does
- * not have is ignored. */
+ * of a launch. In brackets: the default. Truths are 0 or 1, types a
+ * replayjit_type_t. What a family does not have is ignored. */
 typedef struct replayjit_decode_spec_t {
   uint32_t struct_size;
-  int32_t family; /* replayjit_family_t [REPLAY] */
+  /* Which kernel: of tokens with a ring, of tokens without one, of rings to
+   * fold, or of the cursors of a step: a replayjit_family_t [replay] */
+  int32_t family;
   int32_t is_kda; /* Kimi Delta Attention: the gate is a vector over K [0] */
-  int32_t num_key_heads;     /* H, 1..1024 [16] */
-  int32_t num_value_heads;   /* HV, a multiple of H [32] */
-  int32_t head_dim_k;        /* K, 1..256 [128] */
-  int32_t head_dim_v;        /* V, 1..256 [128] */
-  int32_t ring_depth;        /* L, 1..64; packed: 1 [16] */
-  int32_t act_type;          /* q, k, v: F32, BF16 or F16 [BF16] */
-  int32_t gate_type;         /* a: act_type or F32 [BF16] */
-  int32_t param_type;        /* A_log: F32 or BF16 [F32] */
-  int32_t out_type;          /* [BF16] */
-  int32_t state_type;        /* [F32] */
-  int32_t ring_type;         /* d_ring and k_ring [F32]; g_ring is always F32 */
-  int32_t index_type;        /* state_indices: I32 or I64 [I32] */
-  int32_t qk_l2_norm;        /* q and k are L2-normalized over K [1] */
-  int32_t gate;              /* replayjit_gate_t [SOFTPLUS] */
-  int32_t beta_round;        /* beta is rounded through b's type [0] */
-  int32_t has_force_flush;   /* That argument is present [1] */
-  int32_t ring_format;       /* replayjit_ring_format_t [RAW] */
-  int32_t is_circular;       /* The ring wraps around; see ring_base [0] */
-  int32_t has_separate_qkv;  /* Three pointers [0] */
-  int32_t has_ring_indices;  /* [0] */
-  int32_t has_dst_indices;   /* [0] */
-  int32_t has_track_indices; /* [0] */
-  int32_t has_mask;          /* Materialize: that argument is present [1] */
-  int32_t null_slot;         /* replayjit_null_slot_t [NEGATIVE] */
-  int32_t readout;           /* replayjit_readout_t [OUTPUT_ONLY] */
-  int32_t alignment; /* Bytes that divide pointers, row strides and pitches: 16,
-                      * or 0 for the element's own [16] */
-  int32_t has_programmatic_launch; /* May start before the kernel before it
-                                    * ends; needs sm_90 [0] */
-  int32_t trap_on_error; /* What the error word reports ends the launch as a
-                          * fault of the whole context: for debugging [0] */
-  int32_t abi;           /* replayjit_abi_t [NATIVE] */
-  int32_t own_beta_type; /* b: 0, as gate_type says, or REPLAYJIT_OWN_TYPE of
-                          * act_type or F32 [0] */
-  int32_t own_bias_type; /* dt_bias: 0, as param_type says, or
-                          * REPLAYJIT_OWN_TYPE of F32 or BF16 [0] */
+  int32_t num_key_heads;   /* Key heads, H; 1 to 1024 [16] */
+  int32_t num_value_heads; /* Value heads, a multiple of H; 1 to 1024 [32] */
+  int32_t head_dim_k;      /* Size of a key head, K; 1 to 256 [128] */
+  int32_t head_dim_v;      /* Size of a value head, V; 1 to 256 [128] */
+  /* Tokens between two flushes, L; packed has no ring, so 1; 1 to 64 [16] */
+  int32_t ring_depth;
+  int32_t act_type;   /* Type of q, k and v [bf16] */
+  int32_t gate_type;  /* Type of a: that of q, or fp32 [bf16] */
+  int32_t beta_type;  /* Type of b: that of q, or fp32 [bf16] */
+  int32_t param_type; /* Type of A_log [fp32] */
+  int32_t bias_type;  /* Type of dt_bias [fp32] */
+  int32_t out_type;   /* Type of the output [bf16] */
+  int32_t state_type; /* Type of the state [fp32] */
+  int32_t ring_type; /* Type of the ring's d and k; its gates are fp32 [fp32] */
+  int32_t index_type; /* Type of all indices [int32] */
+  int32_t qk_l2_norm; /* q and k are L2-normalized over K (eps 1e-6) [1] */
+  /* How a decay follows from a; the bounded gate needs KDA: a
+   * replayjit_gate_t [softplus] */
+  int32_t gate;
+  int32_t beta_round;      /* beta is rounded through the type of b [0] */
+  int32_t has_force_flush; /* The force_flush argument is present [1] */
+  /* What a ring row of KDA holds; all but raw need the bounded gate, the L2
+   * norm and as many value heads as key heads: a replayjit_ring_format_t
+   * [raw] */
+  int32_t ring_format;
+  /* A full ring wraps around and keeps its newest token; not with raw rings
+   * [0] */
+  int32_t is_circular;
+  /* q, k and v are three tensors instead of one [0] */
+  int32_t has_separate_qkv;
+  int32_t has_ring_indices; /* Rings have indices of their own [0] */
+  /* A flush writes the state to the slot of another index [0] */
+  int32_t has_dst_indices;
+  /* A further index says where the state is stored too [0] */
+  int32_t has_track_indices;
+  int32_t has_mask; /* Materialize: the mask argument is present [1] */
+  /* What the error word reports ends the launch too, as a fault of the
+   * whole context: for debugging [0] */
+  int32_t trap_on_error;
+  /* May start before the kernel before it ends; needs sm_90 [0] */
+  int32_t has_programmatic_launch;
+  /* Slots that mean no request: below 0, or 0 too: a replayjit_null_slot_t
+   * [negative] */
+  int32_t null_slot;
+  /* How the state is read: its parts by fp32 products, or tiles of it that
+   * tensor cores make: a replayjit_readout_t [output-only] */
+  int32_t readout;
+  /* Bytes that divide every pointer, row stride and slot pitch; 0: those of
+   * an element [16] */
+  int32_t alignment;
+  /* How a launch hands over its arguments: one struct, or what Triton's
+   * launcher passes to the replay kernel, all dense: a replayjit_abi_t
+   * [native] */
+  int32_t abi;
 } replayjit_decode_spec_t;
 
 /* Choices that change speed; see replayjit_target_choose_tuning. */
 typedef struct replayjit_decode_tuning_t {
   uint32_t struct_size;
-  int32_t block_v;           /* Rows of the state a block [32] */
-  int32_t block_k;           /* Columns a tile [128] */
-  int32_t num_warps;         /* Warps a block: 1, 2, 4 or 8 [4] */
-  int32_t flush_rows;        /* Ring rows a step of a flush: 1, 2, 4 or 8 [4] */
-  int32_t max_registers;     /* A thread; 32..255, or 0 for no cap [0] */
+  /* Rows of the state per block; 8, 16, 32, 64, 128 or 256 [32] */
+  int32_t block_v;
+  int32_t block_k;   /* Columns per K tile; a power of two [128] */
+  int32_t num_warps; /* Warps per block; 1, 2, 4 or 8 [4] */
+  /* Ring rows folded per step of a flush; 1, 2, 4 or 8 [4] */
+  int32_t flush_rows;
+  /* Cap of a thread's registers; 0: none; else 32 to 255 [0] */
+  int32_t max_registers;
 } replayjit_decode_tuning_t;
+
+typedef enum replayjit_fact_kind_t {
+  REPLAYJIT_FACT_NUMBER = 0,
+  REPLAYJIT_FACT_TRUTH = 1,
+  REPLAYJIT_FACT_CHOICE = 2, /* One of the enums above. */
+  REPLAYJIT_FACT_TYPE = 3    /* replayjit_type_t */
+} replayjit_fact_kind_t;
+
+/* One member of a spec or a tuning, for those who give them by name. It is the
+ * library's and never changes; later minors may add fields at its end. */
+typedef struct replayjit_fact_t {
+  const char *name; /* "ring_depth" */
+  const char *doc;  /* One line. */
+  /* Of the values from 0 on, such as "lower-bound"; NULL of a number. */
+  const char *const *words;
+  int32_t num_words;
+  int32_t kind;   /* replayjit_fact_kind_t */
+  int32_t usual;  /* The default. */
+  int32_t lowest; /* The least value allowed, and the greatest; not all between
+                   * them need be. */
+  int32_t highest;
+} replayjit_fact_t;
+
+/* The members after struct_size, in their order; NULL past the last. */
+REPLAYJIT_API const replayjit_fact_t *replayjit_decode_spec_fact(size_t index);
+REPLAYJIT_API const replayjit_fact_t *
+replayjit_decode_tuning_fact(size_t index);
 
 /* Write the defaults; pass sizeof(*spec). */
 REPLAYJIT_API void replayjit_decode_spec_init(replayjit_decode_spec_t *spec,

@@ -15,15 +15,9 @@ API_VERSION = (0 << 16) | 1
 
 LAUNCH_UNCHECKED = 1
 
-#: REPLAYJIT_OWN_TYPE(0).
-OWN_TYPE = 0x100
-
 #: Fields that are true or false.
-_TRUTHS = frozenset("""
-    is_kda qk_l2_norm beta_round has_force_flush is_circular has_separate_qkv
-    has_ring_indices has_dst_indices has_track_indices has_mask
-    has_programmatic_launch trap_on_error use_environment cache_read_only
-    must_hit always_compile compile batch_invariant""".split())
+_TRUTHS = frozenset("use_environment cache_read_only must_hit always_compile "
+                    "compile batch_invariant".split())
 
 
 def _fields(kind, names):
@@ -53,15 +47,12 @@ class Struct(ctypes.Structure):
         super().__setattr__(name, check(name, value))
 
 
-class DecodeSpec(Struct):
-    _fields_ = [("struct_size", c_uint32)] + _fields(c_int32, """
-        family is_kda num_key_heads num_value_heads head_dim_k head_dim_v
-        ring_depth act_type gate_type param_type out_type state_type ring_type
-        index_type qk_l2_norm gate beta_round has_force_flush ring_format
-        is_circular has_separate_qkv has_ring_indices has_dst_indices
-        has_track_indices has_mask null_slot readout alignment
-        has_programmatic_launch trap_on_error abi own_beta_type
-        own_bias_type""")
+class Fact(Struct):
+    """What the library tells of one field of a spec."""
+
+    _fields_ = [("name", c_char_p), ("doc", c_char_p),
+                ("words", POINTER(c_char_p))] + _fields(
+                    c_int32, "num_words kind usual lowest highest")
 
 
 class DecodeArgs(ctypes.Structure):
@@ -176,7 +167,7 @@ class StepInputs(Struct):
 
 #: Structs that are compared with the header.
 STRUCTS = {
-    "replayjit_decode_spec_t": DecodeSpec,
+    "replayjit_fact_t": Fact,
     "replayjit_decode_args_t": DecodeArgs,
     "replayjit_layer_t": Layer,
     "replayjit_materialize_args_t": MaterializeArgs,
@@ -193,10 +184,13 @@ STRUCTS = {
 
 _OUT = POINTER(c_void_p)
 
+#: A replayjit_decode_spec_t, whose fields spec.Spec learns from the library.
+SPEC = c_void_p
+
 #: Functions that return an error: their parameters.
 FALLIBLE = {
-    "replayjit_decode_spec_from_model": [POINTER(DecodeSpec), c_char_p, c_int32],
-    "replayjit_target_supports": [c_char_p, POINTER(DecodeSpec), c_void_p],
+    "replayjit_decode_spec_from_model": [SPEC, c_char_p, c_int32],
+    "replayjit_target_supports": [c_char_p, SPEC, c_void_p],
     "replayjit_device_create_cuda": [c_int32, _OUT],
     "replayjit_device_create_cuda_current": [_OUT],
     "replayjit_device_create_emulation": [c_char_p, _OUT],
@@ -212,7 +206,7 @@ FALLIBLE = {
     "replayjit_device_is_capturing": [c_void_p, c_void_p, POINTER(c_int32)],
     "replayjit_device_synchronize": [c_void_p, c_void_p],
     "replayjit_jit_create": [c_void_p, POINTER(JitOptions), _OUT],
-    "replayjit_jit_prepare_on": [c_void_p, c_void_p, POINTER(DecodeSpec),
+    "replayjit_jit_prepare_on": [c_void_p, c_void_p, SPEC,
                                  c_int32, _OUT],
     "replayjit_jit_prepare_all_on": [
         c_void_p, c_void_p, POINTER(c_void_p), POINTER(c_int32), c_size_t,
@@ -222,7 +216,7 @@ FALLIBLE = {
                                 c_uint32],
     "replayjit_kernel_launch_materialize": [
         c_void_p, c_void_p, POINTER(MaterializeArgs), c_uint32],
-    "replayjit_state_bytes": [POINTER(DecodeSpec), POINTER(c_int64),
+    "replayjit_state_bytes": [SPEC, POINTER(c_int64),
                               POINTER(c_int64)],
     "replayjit_pool_bytes": [
         POINTER(c_void_p), POINTER(c_int32), c_size_t, c_int64, c_int64, c_int64,
@@ -231,7 +225,7 @@ FALLIBLE = {
         POINTER(c_void_p), POINTER(c_int32), c_size_t, c_int64, c_int64, c_int64,
         POINTER(c_int64)],
     "replayjit_decode_spec_recommend": [
-        POINTER(DecodeSpec), c_int32, c_float, POINTER(c_int32),
+        SPEC, c_int32, c_float, POINTER(c_int32),
         POINTER(c_int32)],
     "replayjit_pool_adopt": [
         c_void_p, POINTER(c_void_p), c_size_t, POINTER(Cursors),
@@ -264,7 +258,8 @@ PLAIN = {
     "replayjit_error_stage": (c_char_p, [c_void_p]),
     "replayjit_error_log": (c_char_p, [c_void_p]),
     "replayjit_error_destroy": (None, [c_void_p]),
-    "replayjit_decode_spec_init": (None, [POINTER(DecodeSpec), c_size_t]),
+    "replayjit_decode_spec_init": (None, [SPEC, c_size_t]),
+    "replayjit_decode_spec_fact": (POINTER(Fact), [c_size_t]),
     "replayjit_decode_args_init": (None, [POINTER(DecodeArgs), c_size_t]),
     "replayjit_materialize_args_init": (None, [POINTER(MaterializeArgs),
                                                c_size_t]),

@@ -33,7 +33,7 @@ class Launch:
     @property
     def spec(self):
         """The Spec that the tensors stand for, such as for prepare_all."""
-        return Spec.from_facts(self._facts)
+        return Spec(**self._facts._asdict())
 
     def __call__(self, stream=None):
         """Launches on `stream`, an int, or on torch's current stream (the

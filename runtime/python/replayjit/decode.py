@@ -1,12 +1,13 @@
 """The decode operators, with SGLang's signatures and a few keywords more."""
 
+import collections
 from ctypes import c_float, c_int32, sizeof
 
 from . import _abi
 from ._check import items, number, truth
 from ._launch import Launch, operator
 from ._operand import BF16, F32, FLOATS, I32, INDICES, common_runtime, operand
-from .spec import choice, format_of_rings, own_type
+from .spec import choice, format_of_rings
 from .state import address_of
 
 _REPLAY, _PACKED = 0, 1
@@ -34,6 +35,14 @@ _FIELDS = {
     "write_pos": ("write_pos", None), "force_flush": ("force_flush", None),
     "cache_base": ("ring_base", None),
 }
+
+#: What the operands say of a spec.
+_Facts = collections.namedtuple("_Facts", """
+    family is_kda num_key_heads num_value_heads head_dim_k head_dim_v ring_depth
+    act_type gate_type beta_type param_type bias_type out_type state_type
+    ring_type index_type qk_l2_norm gate beta_round has_force_flush ring_format
+    is_circular has_separate_qkv has_ring_indices has_dst_indices
+    has_track_indices null_slot readout alignment""")
 
 #: Operands that may be None.
 _OPTIONAL = ("force_flush", "cache_base", "ring_indices", "dst_indices",
@@ -126,20 +135,25 @@ def _decode(family, gates, tensors, scale, use_qk_l2norm_in_kernel, lower_bound,
         if name in found:
             bits |= found[name].alignment_bits
 
-    # In the order of the fields of a spec.
-    facts = (family, int(is_kda), H, HV, K, V, L,
-             found["q" if "q" in found else "mixed_qkv"].type, found["a"].type,
-             found["A_log"].type, found["out"].type, state.type, ring_type,
-             index.type,
-             truth("use_qk_l2norm_in_kernel", use_qk_l2norm_in_kernel),
-             int(lower_bound is not None), truth("beta_round", beta_round),
-             int("force_flush" in found), ring_format,
-             int("cache_base" in found), int("q" in found),
-             int("ring_indices" in found), int("dst_indices" in found),
-             int("track_indices" in found), 1, choice("null_slot", null_slot),
-             choice("readout", readout), 0 if bits % 16 else 16, 0, 0, 0,
-             own_type(found["b"].type, found["a"].type),
-             own_type(found["dt_bias"].type, found["A_log"].type))
+    facts = _Facts(
+        family=family, is_kda=int(is_kda), num_key_heads=H, num_value_heads=HV,
+        head_dim_k=K, head_dim_v=V, ring_depth=L,
+        act_type=found["q" if "q" in found else "mixed_qkv"].type,
+        gate_type=found["a"].type, beta_type=found["b"].type,
+        param_type=found["A_log"].type, bias_type=found["dt_bias"].type,
+        out_type=found["out"].type, state_type=state.type, ring_type=ring_type,
+        index_type=index.type,
+        qk_l2_norm=truth("use_qk_l2norm_in_kernel", use_qk_l2norm_in_kernel),
+        gate=int(lower_bound is not None),
+        beta_round=truth("beta_round", beta_round),
+        has_force_flush=int("force_flush" in found), ring_format=ring_format,
+        is_circular=int("cache_base" in found),
+        has_separate_qkv=int("q" in found),
+        has_ring_indices=int("ring_indices" in found),
+        has_dst_indices=int("dst_indices" in found),
+        has_track_indices=int("track_indices" in found),
+        null_slot=choice("null_slot", null_slot),
+        readout=choice("readout", readout), alignment=0 if bits % 16 else 16)
     B = number("batch", found["out"].shape[0], c_int32)
     rings = found["d_cache"].shape[0] if family == _REPLAY else slots
     args = _abi.DecodeArgs(
@@ -190,7 +204,7 @@ def fused_recurrent_linear_replayssm_decode(
 
     Rows and slots may have any stride; what is within one is dense. Options:
     error_word (an ErrorWord) and layer, its name for this launch; null_slot
-    ("negative" or "nonpositive": which index is padding); beta_round; readout
+    ("negative" or "non-positive": which index is padding); beta_round; readout
     ("output-only" or "rebuild"); batch_invariant (one kernel for all B); stream.
     Returns (out, initial_state).
     """

@@ -65,7 +65,7 @@ class StatePool:
                 raise ValueError(f"groups[{at}]: a spec of other shapes or types "
                                  "than those of its layers is not allowed")
             entries.append(_abi.PoolGroup(
-                sizeof(_abi.PoolGroup), table.count, ctypes.addressof(spec),
+                sizeof(_abi.PoolGroup), table.count, spec.address,
                 table.rows, table.facts[8], table.facts[9]))
         addresses = (ctypes.c_void_p * len(entries))(
             *map(ctypes.addressof, entries))

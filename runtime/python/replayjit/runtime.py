@@ -138,7 +138,7 @@ class Runtime:
         instance("spec", spec, Spec)
         kernel = ctypes.c_void_p()
         check(library().replayjit_jit_prepare_on(
-            self.jit, stream_of(self, stream), byref(spec),
+            self.jit, stream_of(self, stream), spec,
             number("rows", rows, c_int32), byref(kernel)))
         return Kernel(kernel.value)
 
@@ -151,7 +151,7 @@ class Runtime:
                  for at, pair in enumerate(items("requests", requests))]
         count = len(pairs)
         specs = (ctypes.c_void_p * count)(*(
-            ctypes.addressof(instance(f"requests[{at}][0]", spec, Spec))
+            instance(f"requests[{at}][0]", spec, Spec).address
             for at, (spec, _) in enumerate(pairs)))
         rows = (c_int32 * count)(*(
             number(f"requests[{at}][1]", rows, c_int32)
@@ -172,11 +172,11 @@ class Runtime:
         return made
 
     def kernel_for(self, facts, rows, stream=None):
-        """The kernel of Spec.from_facts(facts). What was asked before is found
+        """The kernel of a Spec with these fields, a namedtuple. What was asked before is found
         without the library."""
         kernel = self._kernels.get((facts, rows))
         if kernel is None:
-            kernel = self.prepare(Spec.from_facts(facts), rows, stream)
+            kernel = self.prepare(Spec(**facts._asdict()), rows, stream)
             self._kernels[facts, rows] = kernel
         return kernel
 

@@ -13,7 +13,7 @@ def _layers(specs):
     specs = [instance(f"specs[{at}]", spec, Spec)
              for at, spec in enumerate(items("specs", specs))]
     count = len(specs)
-    return (specs, (ctypes.c_void_p * count)(*map(ctypes.addressof, specs)),
+    return (specs, (ctypes.c_void_p * count)(*(spec.address for spec in specs)),
             (c_int32 * count)(*[1] * count), count)
 
 
@@ -25,7 +25,7 @@ def slot_bytes(spec):
     """Bytes of one state and of one ring of one layer."""
     instance("spec", spec, Spec)
     state, ring = c_int64(), c_int64()
-    check(library().replayjit_state_bytes(byref(spec), byref(state),
+    check(library().replayjit_state_bytes(spec, byref(state),
                                           byref(ring)))
     return state.value, ring.value
 
@@ -57,7 +57,7 @@ def recommend(spec, rows, lower_bound=-5.0):
     instance("spec", spec, Spec)
     family, depth = c_int32(), c_int32()
     check(library().replayjit_decode_spec_recommend(
-        byref(spec), number("rows", rows, c_int32),
+        spec, number("rows", rows, c_int32),
         number("lower_bound", lower_bound, c_float), byref(family),
         byref(depth)))
     return ("replay", "packed")[family.value], depth.value

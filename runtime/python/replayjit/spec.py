@@ -1,8 +1,9 @@
 """Which kernel: the facts that are compiled in."""
 
+import collections
 import ctypes
+import functools
 
-from . import _abi
 from ._check import instance, number, one_of, text, truth
 from ._library import Error, check, library
 
@@ -11,34 +12,38 @@ from ._library import Error, check, library
 TYPES = {"float32": 0, "bfloat16": 1, "float16": 2, "int32": 3, "int64": 4}
 SIZES = (4, 2, 2, 4, 8)
 
-_CHOICES = {
-    "family": ("replay", "packed", "materialize"),
-    "gate": ("softplus", "lower-bound"),
-    "ring_format": ("raw", "prefix", "predecayed"),
-    "null_slot": ("negative", "nonpositive"),
-    "readout": ("output-only", "rebuild"),
-    "abi": ("native", "triton"),
-}
-for _field in ("act", "gate", "param", "out", "state", "ring", "index",
-               "own_beta", "own_bias"):
-    _CHOICES[_field + "_type"] = tuple(TYPES)
+#: replayjit_fact_kind_t.
+_TRUTH, _TYPE = 1, 3
+
+#: A field of a spec: its place in the struct, a sentence, a replayjit_fact_kind_t
+#: and, of a choice or a type, the names of its values from 0 on.
+Fact = collections.namedtuple("Fact", "at doc kind words")
+
+
+@functools.lru_cache(maxsize=None)
+def facts():
+    """The fields of a spec by name, in their order, as the library has them."""
+    found = {}
+    while fact := library().replayjit_decode_spec_fact(len(found)):
+        told = fact.contents
+        words = [told.words[i].decode() for i in range(told.num_words)]
+        found[told.name.decode()] = Fact(
+            1 + len(found), told.doc.decode(), told.kind,
+            tuple(TYPES) if told.kind == _TYPE else tuple(words))
+    return found
 
 
 def choice(field, value):
-    """The number of a choice that is given by name, or by number."""
-    if not isinstance(value, str):
+    """The number of a field's value that is given by name, or as a number."""
+    fact = facts()[field]
+    if fact.kind == _TRUTH:
+        return truth(field, value)
+    if not isinstance(value, str) or not fact.words:
         return number(field, value, ctypes.c_int32)
-    if value not in _CHOICES[field]:
+    if value not in fact.words:
         raise ValueError(f"{field}: '{value}' is not allowed; allowed are "
-                         + ", ".join(_CHOICES[field]))
-    index = _CHOICES[field].index(value)
-    return _abi.OWN_TYPE + index if field.startswith("own_") else index
-
-
-def own_type(type, usual):
-    """What own_beta_type or own_bias_type is for a tensor of this type, where
-    without one it would be `usual`."""
-    return 0 if type == usual else _abi.OWN_TYPE + type
+                         + ", ".join(fact.words))
+    return fact.words.index(value)
 
 
 def format_of_rings(prefix_gate_cache, predecayed_k_cache):
@@ -51,17 +56,20 @@ def format_of_rings(prefix_gate_cache, predecayed_k_cache):
     return prefix + predecayed
 
 
-class Spec(_abi.DecodeSpec):
+class Spec:
     """A replayjit_decode_spec_t: its defaults, with the fields given changed.
 
     Choices may be given by name: Spec(is_kda=True, gate="lower-bound"). It is
-    checked when it is used.
+    checked when it is used. `facts` tells the fields.
     """
 
+    __slots__ = ("_numbers",)
+
     def __init__(self, **fields):
-        super().__init__()
-        library().replayjit_decode_spec_init(ctypes.byref(self),
-                                             ctypes.sizeof(self))
+        # struct_size, and a number for each field.
+        numbers = (ctypes.c_int32 * (1 + len(facts())))()
+        object.__setattr__(self, "_numbers", numbers)
+        library().replayjit_decode_spec_init(self, ctypes.sizeof(numbers))
         self._change(fields)
 
     @classmethod
@@ -70,29 +78,39 @@ class Spec(_abi.DecodeSpec):
         `tensor_parallel` ranks."""
         spec = cls()
         check(library().replayjit_decode_spec_from_model(
-            ctypes.byref(spec), text("model", model),
+            spec, text("model", model),
             number("tensor_parallel", tensor_parallel, ctypes.c_int32)))
         spec._change(fields)
         return spec
 
-    @classmethod
-    def from_facts(cls, facts):
-        """Of the values of all fields after struct_size, in their order."""
-        names = [name for name, _ in _abi.DecodeSpec._fields_[1:]]
-        return cls(**dict(zip(names, facts)))
+    @property
+    def _as_parameter_(self):
+        return self._numbers
+
+    @property
+    def address(self):
+        """Where the struct lies, as long as this object does."""
+        return ctypes.addressof(self._numbers)
 
     def _change(self, fields):
-        names = [name for name, _ in _abi.DecodeSpec._fields_[1:]]
         for name, value in fields.items():
-            setattr(self, one_of(name, names, "field"), value)
+            setattr(self, name, value)
+
+    def __getattr__(self, name):
+        fact = facts().get(name)
+        if fact is None:
+            raise AttributeError(f"a Spec has no field '{name}'")
+        return self._numbers[fact.at]
 
     def __setattr__(self, name, value):
-        super().__setattr__(name, choice(name, value) if name in _CHOICES
-                            else value)
+        fact = facts()[one_of(name, facts(), "field")]
+        self._numbers[fact.at] = choice(name, value)
+
+    def __dir__(self):
+        return [*super().__dir__(), *facts()]
 
     def __repr__(self):
-        values = ", ".join(f"{name}={getattr(self, name)}"
-                           for name, _ in _abi.DecodeSpec._fields_[1:])
+        values = ", ".join(f"{name}={getattr(self, name)}" for name in facts())
         return f"Spec({values})"
 
 
@@ -113,8 +131,7 @@ def supports(spec, chip="sm_90a"):
     """Whether `spec` can be compiled for `chip`. Compiles nothing."""
     spec, chip = instance("spec", spec, Spec), text("chip", chip)
     try:
-        check(library().replayjit_target_supports(chip, ctypes.byref(spec),
-                                                  None))
+        check(library().replayjit_target_supports(chip, spec, None))
     except Error as refusal:
         return Support(str(refusal))
     return Support()

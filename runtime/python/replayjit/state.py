@@ -14,6 +14,12 @@ from .spec import choice, format_of_rings
 
 _MATERIALIZE = 2
 
+#: What the operands of materialize say of a spec.
+_Facts = collections.namedtuple("_Facts", """
+    family is_kda num_key_heads num_value_heads head_dim_k head_dim_v ring_depth
+    state_type ring_type index_type gate ring_format is_circular
+    has_ring_indices has_mask null_slot alignment""")
+
 Report = collections.namedtuple("Report", "count kind row layer value")
 Report.__doc__ = """What kernels found wrong: how many rows, and of the first the
 kind (a sentence's subject), its row, its layer, and the value."""
@@ -158,11 +164,14 @@ def materialize(layers, src_indices, dst_indices, write_pos, *, mask=None,
         raise ValueError(f"ring_indices: they must be there, since there are "
                          f"{slots} states and {ring_slots} rings")
     ring_format = format_of_rings(prefix_gate_cache, predecayed_k_cache)
-    facts = (_MATERIALIZE, is_kda, H, HV, K, V, L, F32, F32, F32, F32,
-             state_type, ring_type, src.type, 1, int(ring_format > 0), 0, 0,
-             ring_format, int(cache_base is not None), 0,
-             int(ring_indices is not None), 0, 0, int(mask is not None),
-             choice("null_slot", null_slot), 0, layers.alignment)
+    facts = _Facts(
+        family=_MATERIALIZE, is_kda=is_kda, num_key_heads=H, num_value_heads=HV,
+        head_dim_k=K, head_dim_v=V, ring_depth=L, state_type=state_type,
+        ring_type=ring_type, index_type=src.type, gate=int(ring_format > 0),
+        ring_format=ring_format, is_circular=int(cache_base is not None),
+        has_ring_indices=int(ring_indices is not None),
+        has_mask=int(mask is not None),
+        null_slot=choice("null_slot", null_slot), alignment=layers.alignment)
     args = _abi.MaterializeArgs(
         struct_size=sizeof(_abi.MaterializeArgs), layers=layers.address,
         src_indices=src.address, src_index_stride=src.pitch, dst_index_stride=1,

@@ -38,7 +38,8 @@ static DecodeSpec packedSpec() {
   spec.head_dim_k = 32;
   spec.head_dim_v = 16;
   spec.ring_depth = 1;
-  spec.act_type = spec.gate_type = spec.out_type = REPLAYJIT_F32;
+  spec.act_type = spec.gate_type = spec.beta_type = REPLAYJIT_F32;
+  spec.out_type = REPLAYJIT_F32;
   spec.qk_l2_norm = 0;
   return spec;
 }

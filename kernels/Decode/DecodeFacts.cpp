@@ -1,0 +1,391 @@
+//===- DecodeFacts.cpp - The facts of a decode kernel, one row each -------===//
+//
+// What is said here of a member of DecodeSpec or DecodeTuning is said nowhere
+// else; Facts.h tells what follows. Rules between facts are functions of
+// DecodeSpec.cpp. The C struct in replayjit.h has the same members in the same
+// order.
+//
+//===----------------------------------------------------------------------===//
+
+#include "kernels/Decode/DecodeSpec.h"
+
+namespace replayjit::internal {
+
+using enum DataType;
+
+static bool isOfPool(const DecodeSpec &spec) { return !isPlan(spec); }
+static bool isOfToken(const DecodeSpec &spec) { return hasTokens(spec); }
+static bool isReplay(const DecodeSpec &spec) {
+  return spec.family == Family::Replay;
+}
+static bool isMaterialize(const DecodeSpec &spec) {
+  return spec.family == Family::Materialize;
+}
+static bool hasRingRows(const DecodeSpec &spec) {
+  return isOfPool(spec) && spec.family != Family::Packed;
+}
+/// A rebuild readout rounds its operands to the output's type.
+static bool hasOutType(const DecodeSpec &spec) {
+  return isOfToken(spec) ||
+         (isMaterialize(spec) && spec.readout == Readout::Rebuild);
+}
+
+// What a name need not say.
+static bool hasTypeOfGate(const DecodeSpec &spec) {
+  return spec.betaType == spec.gateType;
+}
+static bool hasTypeOfParam(const DecodeSpec &spec) {
+  return spec.biasType == spec.paramType;
+}
+/// All but raw rings have the bounded gate.
+static bool hasBoundedFormat(const DecodeSpec &spec) {
+  return spec.ringFormat != RingFormat::Raw;
+}
+static bool hasNoCap(const DecodeTuning &tuning) {
+  return tuning.maxRegisters == 0;
+}
+
+static constexpr Few floats = {F32, BF16, F16};
+/// Most kernels have an fp32 state.
+static constexpr Few drawnFloats = {F32, F32, BF16, F16};
+static constexpr Few drawnSizes = {1, 8, 16, 32, 60, 64, 80, 96, 100, 128, 130};
+static constexpr Few rarely = {false, false, false, false, false, true};
+
+static constexpr Fact<DecodeSpec> decodeTable[] = {
+    fact<&DecodeSpec::family>({
+        .name = "family",
+        .doc = "Which kernel: of tokens with a ring, of tokens without one, of "
+               "rings to fold, or of the cursors of a step",
+        .flag = "--family",
+        .parts = {"decode", "packed", "materialize", "plan_begin",
+                  "plan_commit"},
+        .draws = {Family::Replay, Family::Replay, Family::Replay,
+                  Family::Replay, Family::Replay, Family::Packed,
+                  Family::Materialize},
+    }),
+    fact<&DecodeSpec::isKda>({
+        .name = "isKda",
+        .in = isOfPool,
+        .doc = "Kimi Delta Attention: the gate is a vector over K",
+        .flag = "--kda",
+        .parts = {"gdn", "kda"},
+    }),
+    fact<&DecodeSpec::numKeyHeads>({
+        .name = "numKeyHeads",
+        .in = isOfPool,
+        .allowed = {1, maxHeads},
+        .doc = "Key heads, H",
+        .flag = "--heads",
+        .parts = {"h"},
+        .draws = {1, 1, 1, 2, 3},
+    }),
+    fact<&DecodeSpec::numValueHeads>({
+        .name = "numValueHeads",
+        .in = isOfPool,
+        .allowed = {1, maxHeads},
+        .doc = "Value heads, a multiple of H",
+        .flag = "--value-heads",
+        .parts = {"hv"},
+        .draws = {1, 1, 2, 3},
+    }),
+    fact<&DecodeSpec::headDimK>({
+        .name = "headDimK",
+        .in = isOfPool,
+        .allowed = {1, maxHeadDim},
+        .doc = "Size of a key head, K",
+        .flag = "--k",
+        .parts = {"k"},
+        .draws = drawnSizes,
+    }),
+    fact<&DecodeSpec::headDimV>({
+        .name = "headDimV",
+        .in = isOfPool,
+        .allowed = {1, maxHeadDim},
+        .doc = "Size of a value head, V",
+        .flag = "--v",
+        .parts = {"v"},
+        .draws = drawnSizes,
+    }),
+    fact<&DecodeSpec::ringDepth>({
+        .name = "ringDepth",
+        .allowed = {1, maxRingDepth},
+        .doc = "Tokens between two flushes, L; packed has no ring, so 1",
+        .flag = "-L,--ring-depth",
+        .parts = {"l"},
+        .draws = {1, 2, 3, 4, 5, 8, 8, 11, 16, 16, 19},
+    }),
+    fact<&DecodeSpec::actType>({
+        .name = "actType",
+        .in = isOfToken,
+        .allowed = {.values = floats},
+        .doc = "Type of q, k and v",
+        .flag = "--act",
+        .parts = {"act"},
+        .draws = drawnFloats,
+    }),
+    fact<&DecodeSpec::gateType>({
+        .name = "gateType",
+        .in = isOfToken,
+        .allowed = {.values = floats},
+        .doc = "Type of a: that of q, or fp32",
+        .flag = "--gate-type",
+        .parts = {"gate"},
+    }),
+    fact<&DecodeSpec::betaType>({
+        .name = "betaType",
+        .in = isOfToken,
+        .allowed = {.values = floats},
+        .doc = "Type of b: that of q, or fp32",
+        .flag = "--beta-type",
+        .parts = {"beta"},
+        .isImplied = hasTypeOfGate,
+    }),
+    fact<&DecodeSpec::paramType>({
+        .name = "paramType",
+        .in = isOfToken,
+        .allowed = {.values = {F32, BF16}},
+        .doc = "Type of A_log",
+        .flag = "--param-type",
+        .parts = {"param"},
+        .draws = {F32, F32, BF16},
+    }),
+    fact<&DecodeSpec::biasType>({
+        .name = "biasType",
+        .in = isOfToken,
+        .allowed = {.values = {F32, BF16}},
+        .doc = "Type of dt_bias",
+        .flag = "--bias-type",
+        .parts = {"bias"},
+        .isImplied = hasTypeOfParam,
+        .draws = {F32, F32, BF16},
+    }),
+    fact<&DecodeSpec::outType>({
+        .name = "outType",
+        .in = hasOutType,
+        .allowed = {.values = floats},
+        .doc = "Type of the output",
+        .flag = "--out-type",
+        .parts = {"out"},
+        .draws = drawnFloats,
+    }),
+    fact<&DecodeSpec::stateType>({
+        .name = "stateType",
+        .in = isOfPool,
+        .allowed = {.values = floats},
+        .doc = "Type of the state",
+        .flag = "--state",
+        .parts = {"state"},
+        .draws = drawnFloats,
+    }),
+    fact<&DecodeSpec::ringType>({
+        .name = "ringType",
+        .in = hasRingRows,
+        .allowed = {.values = floats},
+        .doc = "Type of the ring's d and k; its gates are fp32",
+        .flag = "--ring",
+        .parts = {"ring"},
+        .draws = drawnFloats,
+    }),
+    fact<&DecodeSpec::indexType>({
+        .name = "indexType",
+        .allowed = {.values = {I32, I64}},
+        .doc = "Type of all indices",
+        .flag = "--index-type",
+        .parts = {"", "", "", "idx32", "idx64"},
+        .draws = {I32, I32, I32, I64},
+    }),
+    fact<&DecodeSpec::qkL2Norm>({
+        .name = "qkL2Norm",
+        .in = isOfToken,
+        .doc = "q and k are L2-normalized over K (eps 1e-6)",
+        .flag = "--no-l2norm",
+        .parts = {"nonorm", "l2norm"},
+        .draws = {true, true, true, true, true, false},
+    }),
+    fact<&DecodeSpec::gate>({
+        .name = "gate",
+        .in = isOfToken,
+        .doc = "How a decay follows from a; the bounded gate needs KDA",
+        .flag = "--gate",
+        .parts = {"", "lowerbound"},
+        .isImplied = hasBoundedFormat,
+    }),
+    fact<&DecodeSpec::betaRound>({
+        .name = "betaRound",
+        .in = isOfToken,
+        .doc = "beta is rounded through the type of b",
+        .flag = "--beta-round",
+        .parts = {"", "betaround"},
+        .draws = rarely,
+    }),
+    fact<&DecodeSpec::hasForceFlush>({
+        .name = "hasForceFlush",
+        .in = isReplay,
+        .doc = "The force_flush argument is present",
+        .flag = "--no-force-flush",
+        .parts = {"noforce", "force"},
+        .draws = {true, true, true, false},
+    }),
+    fact<&DecodeSpec::ringFormat>({
+        .name = "ringFormat",
+        .in = isOfPool,
+        .doc = "What a ring row of KDA holds; all but raw need the bounded "
+               "gate, the L2 norm and as many value heads as key heads",
+        .flag = "--ring-format",
+        .parts = {"", "prefix", "predecayed"},
+        .draws = {RingFormat::Raw, RingFormat::Raw, RingFormat::Raw,
+                  RingFormat::Raw, RingFormat::Raw, RingFormat::Raw,
+                  RingFormat::Prefix, RingFormat::Predecayed},
+    }),
+    fact<&DecodeSpec::isCircular>({
+        .name = "isCircular",
+        .doc = "A full ring wraps around and keeps its newest token; not with "
+               "raw rings",
+        .flag = "--circular",
+        .parts = {"", "circ"},
+    }),
+    fact<&DecodeSpec::hasSeparateQkv>({
+        .name = "hasSeparateQkv",
+        .in = isOfToken,
+        .doc = "q, k and v are three tensors instead of one",
+        .flag = "--separate-qkv",
+        .parts = {"", "qkv"},
+        .draws = rarely,
+    }),
+    fact<&DecodeSpec::hasRingIndices>({
+        .name = "hasRingIndices",
+        .in = isOfPool,
+        .doc = "Rings have indices of their own",
+        .flag = "--ring-indices",
+        .parts = {"", "ringidx"},
+        .draws = rarely,
+    }),
+    fact<&DecodeSpec::hasDstIndices>({
+        .name = "hasDstIndices",
+        .in = isOfPool,
+        .doc = "A flush writes the state to the slot of another index",
+        .flag = "--dst-indices",
+        .parts = {"", "dst"},
+        .draws = rarely,
+    }),
+    fact<&DecodeSpec::hasTrackIndices>({
+        .name = "hasTrackIndices",
+        .in = isOfPool,
+        .doc = "A further index says where the state is stored too",
+        .flag = "--track-indices",
+        .parts = {"", "track"},
+        .draws = rarely,
+    }),
+    fact<&DecodeSpec::hasMask>({
+        .name = "hasMask",
+        .in = isMaterialize,
+        .doc = "Materialize: the mask argument is present",
+        .flag = "--no-mask",
+        .parts = {"nomask", "mask"},
+        .draws = {true, true, false},
+    }),
+    fact<&DecodeSpec::trapOnError>({
+        .name = "trapOnError",
+        .doc = "What the error word reports ends the launch too, as a fault of "
+               "the whole context: for debugging",
+        .flag = "--trap-on-error",
+        .parts = {"", "trap"},
+        .draws = rarely,
+    }),
+    fact<&DecodeSpec::hasProgrammaticLaunch>({
+        .name = "hasProgrammaticLaunch",
+        .in = isOfPool,
+        .doc = "May start before the kernel before it ends; needs sm_90",
+        .flag = "--programmatic-launch",
+        .parts = {"", "pdl"},
+        .draws = rarely,
+    }),
+    fact<&DecodeSpec::nullSlot>({
+        .name = "nullSlot",
+        .doc = "Slots that mean no request: below 0, or 0 too",
+        .flag = "--null-slot",
+        .parts = {"nullneg", "nullnonpos"},
+        .draws = {NullSlot::Negative, NullSlot::Negative, NullSlot::Negative,
+                  NullSlot::NonPositive},
+    }),
+    fact<&DecodeSpec::readout>({
+        .name = "readout",
+        .in = isOfPool,
+        .doc = "How the state is read: its parts by fp32 products, or tiles of "
+               "it that tensor cores make",
+        .flag = "--readout",
+        .parts = {"outonly", "rebuild"},
+        .draws = {Readout::OutputOnly, Readout::OutputOnly, Readout::OutputOnly,
+                  Readout::Rebuild},
+    }),
+    fact<&DecodeSpec::alignment>({
+        .name = "alignment",
+        .in = isOfPool,
+        .allowed = {.values = {0, 16}},
+        .doc = "Bytes that divide every pointer, row stride and slot pitch; 0: "
+               "those of an element",
+        .flag = "--alignment",
+        .parts = {"al"},
+        .draws = {0, 16, 16},
+    }),
+    fact<&DecodeSpec::abi>({
+        .name = "abi",
+        .in = isOfPool,
+        .doc = "How a launch hands over its arguments: one struct, or what "
+               "Triton's launcher passes to the replay kernel, all dense",
+        .flag = "--abi",
+        .parts = {"", "triton"},
+        .draws = {LaunchAbi::Native, LaunchAbi::Native, LaunchAbi::Native,
+                  LaunchAbi::Native, LaunchAbi::Native, LaunchAbi::Native,
+                  LaunchAbi::Triton},
+    }),
+};
+static_assert(isComplete<DecodeSpec>(decodeTable));
+
+static constexpr Fact<DecodeTuning> tuningTable[] = {
+    fact<&DecodeTuning::blockV>({
+        .name = "blockV",
+        .allowed = {.values = {8, 16, 32, 64, 128, 256}},
+        .doc = "Rows of the state per block",
+        .flag = "--block-v",
+        .parts = {"bv"},
+        .draws = {8, 16, 32, 64, 128},
+    }),
+    fact<&DecodeTuning::blockK>({
+        .name = "blockK",
+        .allowed = {.values = {1, 2, 4, 8, 16, 32, 64, 128, 256}},
+        .doc = "Columns per K tile",
+        .flag = "--block-k",
+        .parts = {"bk"},
+        .draws = {4, 16, 32, 64, 128},
+    }),
+    fact<&DecodeTuning::numWarps>({
+        .name = "numWarps",
+        .allowed = {.values = {1, 2, 4, 8}},
+        .doc = "Warps per block",
+        .flag = "--warps",
+        .parts = {"w"},
+    }),
+    fact<&DecodeTuning::flushRows>({
+        .name = "flushRows",
+        .allowed = {.values = {1, 2, 4, 8}},
+        .doc = "Ring rows folded per step of a flush",
+        .flag = "--flush-rows",
+        .parts = {"fr"},
+    }),
+    fact<&DecodeTuning::maxRegisters>({
+        .name = "maxRegisters",
+        .allowed = {32, 255, {0}},
+        .doc = "Cap of a thread's registers; 0: none",
+        .flag = "--max-registers",
+        .parts = {"mr"},
+        .isImplied = hasNoCap,
+        .draws = {0, 0, 0, 96, 168, 255},
+    }),
+};
+static_assert(isComplete<DecodeTuning>(tuningTable));
+
+std::span<const Fact<DecodeSpec>> decodeFacts() { return decodeTable; }
+std::span<const Fact<DecodeTuning>> tuningFacts() { return tuningTable; }
+
+} // namespace replayjit::internal
