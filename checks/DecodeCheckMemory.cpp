@@ -18,68 +18,113 @@ ReplayLayer PoolMirrors::place(bool onDevice) const {
           gRing.pitch};
 }
 
-TensorMirror MirrorLayout::padded(const char *name, DataType type,
-                                  std::vector<int64_t> dims,
+TensorMirror MirrorLayout::padded(const Argument &argument, int64_t count,
                                   int64_t padding) const {
   TensorMirror result;
-  result.name = name;
-  result.type = type;
-  result.dims = std::move(dims);
+  result.name = divided(argument.name, '_');
+  result.type = argument.type.of(spec);
+  result.dims = innerDims(spec, argument);
+  result.dims.insert(result.dims.begin(), count);
   result.pitch = result.inner() + padding;
   result.lead = misaligned ? 1 : 0;
+  result.present = argument.isThere(spec);
   result.poisoned = poison;
   // Triton's kernels are compiled for dense tensors.
   if (spec.alignment > 0 && spec.abi == LaunchAbi::Native) {
-    int64_t unit = spec.alignment / byteSize(type);
+    int64_t unit = spec.alignment / byteSize(result.type);
     result.pitch = (result.pitch + unit - 1) / unit * unit;
   }
   return result;
 }
 
-TensorMirror MirrorLayout::dense(const char *name, DataType type,
-                                 std::vector<int64_t> dims) const {
-  TensorMirror result = padded(name, type, std::move(dims), 0);
+TensorMirror MirrorLayout::dense(const Argument &argument,
+                                 int64_t count) const {
+  TensorMirror result = padded(argument, count, 0);
   result.pitch = result.inner();
-  return result;
-}
-
-TensorMirror MirrorLayout::perRow(const char *name, DataType type, int64_t rows,
-                                  int64_t stride, bool present) const {
-  TensorMirror result = dense(name, type, {rows});
-  result.pitch = stride;
-  result.present = present;
   return result;
 }
 
 PoolMirrors MirrorLayout::pools(int64_t slots, int64_t ringSlots,
                                 int64_t firstSlot, int64_t padding,
                                 int64_t more) const {
-  const int64_t H = spec.numKeyHeads, HV = spec.numValueHeads;
-  const int64_t K = spec.headDimK, V = spec.headDimV, L = spec.ringDepth;
-  const bool hasRings = spec.family != Family::Packed;
-  auto pool = [&](const char *name, DataType type, std::vector<int64_t> dims,
-                  int index) {
+  int index = 0;
+  auto pool = [&](const char *name) {
+    const Argument &argument = find(layerArguments(), name);
     TensorMirror result =
-        padded(name, type, std::move(dims), padding + index * more);
+        padded(argument, argument.isPer(perSlot) ? slots : ringSlots,
+               padding + index++ * more);
     result.firstRow = firstSlot;
-    result.present = hasRings || index == 0;
+    // A ring of depth 1 is there, so that a kernel may be seen to leave it.
+    result.present = spec.family != Family::Packed || argument.isPer(perSlot);
     return result;
   };
-  std::vector<int64_t> gates = {ringSlots, HV, L};
-  if (spec.isKda)
-    gates.push_back(K);
-  return {pool("state", spec.stateType, {slots, HV, V, K}, 0),
-          pool("d_ring", spec.ringType, {ringSlots, HV, L, V}, 1),
-          pool("k_ring", spec.ringType, {ringSlots, H, L, K}, 2),
-          pool("g_ring", DataType::F32, gates, 3)};
+  PoolMirrors all;
+  all.state = pool("state");
+  all.dRing = pool("dRing");
+  all.kRing = pool("kRing");
+  all.gRing = pool("gRing");
+  return all;
 }
 
-TensorMirror MirrorLayout::errorWord(bool present) const {
-  TensorMirror result =
-      dense("error_word", DataType::I32, {1, sizeof(ErrorWord) / 4});
+TensorMirror MirrorLayout::errorWord(const Argument &argument,
+                                     bool present) const {
+  TensorMirror result = dense(argument, 1);
+  result.dims = {1, int64_t(sizeof(ErrorWord) / byteSize(result.type))};
+  result.pitch = result.inner();
   result.lead = 0;
   result.present = present;
   return result;
+}
+
+//===----------------------------------------------------------------------===//
+// The tensors of a launch
+//===----------------------------------------------------------------------===//
+
+ArgumentMirrors::ArgumentMirrors(const MirrorLayout &layout,
+                                 ArgumentTable table, int64_t rows,
+                                 int64_t rowPadding, int64_t indexStride,
+                                 bool hasErrorWord)
+    : table(table) {
+  for (const Argument &argument : table)
+    if (argument.kind == Argument::Kind::Pointer && !argument.isPer(perSlot) &&
+        !argument.isPer(perRing))
+      all[argument.name] =
+          layout.dense(argument, argument.isPer(perRow) ? rows : 1);
+  int tensors = 0, indices = 0;
+  for (const Argument &argument : table) {
+    if (argument.kind != Argument::Kind::Stride)
+      continue;
+    const Argument &pointer = table[argument.pointer];
+    if (!pointer.isPer(perRow))
+      continue;
+    TensorMirror &mirror = all.at(pointer.name);
+    if (mirror.dims.size() == 1)
+      mirror.pitch = indexStride + indices++;
+    else
+      mirror = layout.padded(pointer, rows, rowPadding * (1 + tensors++ % 3));
+  }
+  const char *word = "errorWord";
+  all[word] = layout.errorWord(find(table, word), hasErrorWord);
+}
+
+std::vector<TensorMirror *> ArgumentMirrors::list() {
+  std::vector<TensorMirror *> mirrors;
+  for (auto &[name, mirror] : all)
+    mirrors.push_back(&mirror);
+  return mirrors;
+}
+
+void ArgumentMirrors::place(void *args, bool onDevice) const {
+  for (const Argument &argument : table) {
+    if (argument.kind == Argument::Kind::Stride) {
+      auto found = all.find(table[argument.pointer].name);
+      if (found != all.end() && found->second.present)
+        memberOf(argument, args) = found->second.pitch;
+    } else if (argument.kind == Argument::Kind::Pointer) {
+      if (auto found = all.find(argument.name); found != all.end())
+        memberOf(argument, args) = found->second.address(onDevice);
+    }
+  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -92,7 +137,7 @@ MirrorSet::~MirrorSet() {
       (void)device.free(mirror->device); // nothing to be done about it
 }
 
-void MirrorSet::create(std::initializer_list<TensorMirror *> mirrors) {
+void MirrorSet::create(const std::vector<TensorMirror *> &mirrors) {
   for (TensorMirror *mirror : mirrors) {
     mirror->create();
     list.push_back(mirror);

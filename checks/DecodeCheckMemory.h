@@ -11,8 +11,9 @@
 #include "runtime/Device.h"
 
 #include <array>
-#include <initializer_list>
+#include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace replayjit::internal {
@@ -32,20 +33,35 @@ struct MirrorLayout {
   Poison poison;
   bool misaligned;
 
-  TensorMirror padded(const char *name, DataType type,
-                      std::vector<int64_t> dims, int64_t padding) const;
-  /// Nothing between two rows.
-  TensorMirror dense(const char *name, DataType type,
-                     std::vector<int64_t> dims) const;
-  /// One element for each of `rows`, `stride` elements apart.
-  TensorMirror perRow(const char *name, DataType type, int64_t rows,
-                      int64_t stride, bool present) const;
+  /// A pointer of the spec, of `count` rows or slots.
+  TensorMirror padded(const Argument &argument, int64_t count,
+                      int64_t padding) const;
+  /// Nothing between two rows; an array of parameters is one row.
+  TensorMirror dense(const Argument &argument, int64_t count) const;
   /// Slots are numbered from `firstSlot` on. Each tensor has `more` padding
   /// than the one before.
   PoolMirrors pools(int64_t slots, int64_t ringSlots, int64_t firstSlot,
                     int64_t padding, int64_t more = 0) const;
   /// An ErrorWord, to be filled with zeros.
-  TensorMirror errorWord(bool present) const;
+  TensorMirror errorWord(const Argument &argument, bool present) const;
+};
+
+/// The tensors among the arguments of a launch but for its pools, by name.
+class ArgumentMirrors {
+public:
+  /// Rows of tensors are `rowPadding` elements apart or a multiple, indices
+  /// `indexStride` or a few more: no two arguments alike.
+  ArgumentMirrors(const MirrorLayout &layout, ArgumentTable table, int64_t rows,
+                  int64_t rowPadding, int64_t indexStride, bool hasErrorWord);
+
+  TensorMirror &operator[](std::string_view name) { return all.at(name); }
+  std::vector<TensorMirror *> list();
+  /// Puts addresses and strides into the table's struct.
+  void place(void *args, bool onDevice) const;
+
+private:
+  ArgumentTable table;
+  std::map<std::string_view, TensorMirror> all;
 };
 
 /// The mirrors of one check and their memory on its device, which is freed with
@@ -57,7 +73,7 @@ public:
   MirrorSet(const MirrorSet &) = delete;
 
   /// Makes their host memory, all of it poison.
-  void create(std::initializer_list<TensorMirror *> mirrors);
+  void create(const std::vector<TensorMirror *> &mirrors);
   /// Device memory for those that are present.
   Status allocate();
   Status copyToDevice(); ///< Of those that are dirty.

@@ -60,11 +60,11 @@ private:
   const int G; ///< Gates of a token and value head.
   RandomInputs random;
 
-  TensorMirror q, k, v; ///< q alone holds all three unless hasSeparateQkv.
-  TensorMirror a, b, aLog, dtBias, out;
+  ArgumentMirrors tensors;
   PoolMirrors pools;
-  TensorMirror stateIndices, ringIndices, dstIndices, trackIndices;
-  TensorMirror writePos, forceFlush, ringBase, errorWord;
+  TensorMirror &out, &errorWord;
+  /// What a token brings; q alone holds q, k and v unless hasSeparateQkv.
+  std::array<TensorMirror *, 5> inputs;
   MirrorSet mirrors;
   std::vector<Row> rows;
   DecodeRecurrence recurrence; ///< A row's state is that of its batch index.

@@ -7,79 +7,28 @@
 
 namespace replayjit::internal {
 
+static MirrorLayout layoutOf(const DecodeProblem &problem) {
+  return {problem.spec, problem.poison, problem.misaligned};
+}
+
 DecodeSession::DecodeSession(Device &device, const DecodeProblem &problem)
     : device(device), problem(problem), spec(problem.spec), H(spec.numKeyHeads),
       HV(spec.numValueHeads), K(spec.headDimK), V(spec.headDimV),
       L(spec.ringDepth), G(gateWidth(spec)),
       random(spec, problem.lowerBound, problem.mixedGates, problem.slowGates,
              problem.seed),
+      tensors(layoutOf(problem), decodeArguments(), problem.batch,
+              problem.rowPadding, problem.indexStride, problem.hasErrorWord),
+      pools(layoutOf(problem).pools(problem.slots, problem.ringSlotCount(),
+                                    problem.firstSlot, problem.slotPadding)),
+      out(tensors["out"]),
+      errorWord(tensors["errorWord"]), inputs{&tensors["q"], &tensors["k"],
+                                              &tensors["v"], &tensors["a"],
+                                              &tensors["b"]},
       mirrors(device), rows(problem.batch),
       recurrence(problem.spec, problem.batch) {
-  const int B = problem.batch, slots = problem.slots;
-  const int ringSlots = problem.ringSlotCount();
-  const int rowPadding = problem.rowPadding, slotPadding = problem.slotPadding;
-  const MirrorLayout layout{spec, problem.poison, problem.misaligned};
-  if (spec.hasSeparateQkv) {
-    q = layout.padded("q", spec.actType, {B, H, K}, rowPadding);
-    k = layout.padded("k", spec.actType, {B, H, K}, 3 * rowPadding);
-    v = layout.padded("v", spec.actType, {B, HV, V}, 2 * rowPadding);
-  } else {
-    q = layout.padded("mixed_qkv", spec.actType, {B, 2 * H * K + HV * V},
-                      rowPadding);
-    k = v = layout.dense("k or v", spec.actType, {0, 1});
-  }
-  k.present = v.present = spec.hasSeparateQkv;
-  // GDN has no K here.
-  auto gates = [&](std::vector<int64_t> dims) {
-    if (spec.isKda)
-      dims.push_back(K);
-    return dims;
-  };
-  a = layout.padded("a", spec.gateType, gates({B, HV}), rowPadding);
-  b = layout.padded("b", spec.betaType, {B, HV}, rowPadding);
-  aLog = layout.dense("A_log", spec.paramType, {HV});
-  dtBias = layout.dense("dt_bias", spec.biasType, gates({HV}));
-  out = layout.padded("out", spec.outType, {B, HV, V}, rowPadding);
-  pools = layout.pools(slots, ringSlots, problem.firstSlot, slotPadding);
-
-  const bool hasCursor = spec.family == Family::Replay;
-  auto perRow = [&](const char *name, DataType type, int64_t stride,
-                    bool present) {
-    return layout.perRow(name, type, B, stride, present);
-  };
-  const int stride = problem.indexStride;
-  stateIndices = perRow("state_indices", spec.indexType, stride, true);
-  ringIndices =
-      perRow("ring_indices", spec.indexType, stride + 1, spec.hasRingIndices);
-  dstIndices =
-      perRow("dst_indices", spec.indexType, stride + 2, spec.hasDstIndices);
-  trackIndices =
-      perRow("track_indices", spec.indexType, stride + 3, spec.hasTrackIndices);
-  writePos = perRow("write_pos", DataType::I32, 1, hasCursor);
-  forceFlush =
-      perRow("force_flush", DataType::I32, 1, hasCursor && spec.hasForceFlush);
-  ringBase = perRow("ring_base", DataType::I32, 1, spec.isCircular);
-  errorWord = layout.errorWord(problem.hasErrorWord);
-  mirrors.create({&q,
-                  &k,
-                  &v,
-                  &a,
-                  &b,
-                  &aLog,
-                  &dtBias,
-                  &out,
-                  &pools.state,
-                  &pools.dRing,
-                  &pools.kRing,
-                  &pools.gRing,
-                  &stateIndices,
-                  &ringIndices,
-                  &dstIndices,
-                  &trackIndices,
-                  &writePos,
-                  &forceFlush,
-                  &ringBase,
-                  &errorWord});
+  mirrors.create(tensors.list());
+  mirrors.create({&pools.state, &pools.dRing, &pools.kRing, &pools.gRing});
   errorWord.fill(0);
 
   const Tolerances bounds = tolerancesFor(spec, problem.tuning);
@@ -93,46 +42,9 @@ DecodeSession::DecodeSession(Device &device, const DecodeProblem &problem)
 }
 
 DecodeArgs DecodeSession::arguments(bool onDevice) {
-  auto address = [&](const TensorMirror &mirror) {
-    return mirror.address(onDevice);
-  };
   DecodeArgs args;
-  args.q = address(q);
-  args.k = address(k);
-  args.v = address(v);
-  args.a = address(a);
-  args.b = address(b);
-  args.aLog = address(aLog);
-  args.dtBias = address(dtBias);
-  args.out = address(out);
-  args.state = address(pools.state);
-  args.dRing = address(pools.dRing);
-  args.kRing = address(pools.kRing);
-  args.gRing = address(pools.gRing);
-  args.stateIndices = address(stateIndices);
-  args.ringIndices = address(ringIndices);
-  args.dstIndices = address(dstIndices);
-  args.trackIndices = address(trackIndices);
-  args.writePos = address(writePos);
-  args.forceFlush = address(forceFlush);
-  args.ringBase = address(ringBase);
-  args.errorWord = address(errorWord);
-  args.qStride = q.pitch;
-  if (spec.hasSeparateQkv) {
-    args.kStride = k.pitch;
-    args.vStride = v.pitch;
-  }
-  args.aStride = a.pitch;
-  args.bStride = b.pitch;
-  args.outStride = out.pitch;
-  args.stateIndexStride = stateIndices.pitch;
-  args.ringIndexStride = ringIndices.pitch;
-  args.dstIndexStride = dstIndices.pitch;
-  args.trackIndexStride = trackIndices.pitch;
-  args.statePitch = pools.state.pitch;
-  args.dPitch = pools.dRing.pitch;
-  args.kPitch = pools.kRing.pitch;
-  args.gPitch = pools.gRing.pitch;
+  tensors.place(&args, onDevice);
+  setLayer(args, pools.place(onDevice));
   args.batch = problem.batch;
   args.slots = problem.firstSlot + problem.slots;
   if (spec.hasRingIndices)
@@ -175,11 +87,11 @@ void DecodeSession::placeRows() {
 
 void DecodeSession::initialize() {
   const DecodeArgs args = arguments(/*onDevice=*/false);
-  const DecodeTensors tensors(spec, args);
+  const DecodeTensors host(spec, args);
   for (int hv = 0; hv < HV; ++hv) {
-    tensors.aLog.set(0, hv, random.aLog[hv]);
+    host.aLog.set(0, hv, random.aLog[hv]);
     for (int i = hv * G; i < (hv + 1) * G; ++i)
-      tensors.dtBias.set(0, i, random.dtBias[i]);
+      host.dtBias.set(0, i, random.dtBias[i]);
   }
   placeRows();
   writeIndices(/*step=*/-1);
@@ -211,27 +123,27 @@ void DecodeSession::initialize() {
 void DecodeSession::writeIndices(int step) {
   for (int i = 0; i < problem.batch; ++i) {
     const Row &row = rows[i];
-    stateIndices.set(i, row.slot);
-    ringIndices.set(i, row.ringSlot);
-    dstIndices.set(i, row.dstSlot);
-    trackIndices.set(i, i % 2 ? -1 : INT32_MIN);
-    writePos.set(i, row.cursor.writePos);
-    ringBase.set(i, row.cursor.base);
-    forceFlush.set(i, 0);
+    tensors["stateIndices"].set(i, row.slot);
+    tensors["ringIndices"].set(i, row.ringSlot);
+    tensors["dstIndices"].set(i, row.dstSlot);
+    tensors["trackIndices"].set(i, i % 2 ? -1 : INT32_MIN);
+    tensors["writePos"].set(i, row.cursor.writePos);
+    tensors["ringBase"].set(i, row.cursor.base);
+    tensors["forceFlush"].set(i, 0);
   }
   for (const DecodeProblem::ForcedFlush &forced : problem.forcedFlushes)
     if (forced.step == step) // any value but 0 means yes
-      forceFlush.set(forced.row, forced.row % 2 ? -1 : 1);
+      tensors["forceFlush"].set(forced.row, forced.row % 2 ? -1 : 1);
   for (const DecodeProblem::Track &track : problem.tracks)
     if (track.step == step)
-      trackIndices.set(track.row, problem.slotNumber(track.slot));
+      tensors["trackIndices"].set(track.row, problem.slotNumber(track.slot));
 }
 
 /// Fresh inputs of a step. Those of padding rows are poison.
 void DecodeSession::fillInputs(int step) {
   writeIndices(step);
   const DecodeArgs args = arguments(/*onDevice=*/false);
-  const DecodeTensors tensors(spec, args);
+  const DecodeTensors host(spec, args);
   // Without normalization k must come with a norm near 1 by itself: the delta
   // rule diverges where beta * |k|^2 > 2.
   double qkDeviation = spec.qkL2Norm ? 1 : 1 / std::sqrt(double(K));
@@ -240,24 +152,24 @@ void DecodeSession::fillInputs(int step) {
     const DecodeRow &now = rows[i].now;
     if (!now.isLive) {
       errors.add(now.error, i, problem.layer, now.badValue);
-      for (TensorMirror *mirror : {&q, &k, &v, &a, &b})
+      for (TensorMirror *mirror : inputs)
         if (mirror->present)
           mirror->poison(i, 0, mirror->inner());
       continue;
     }
     for (int e = 0; e < H * K; ++e)
-      tensors.q.set(i, e, random.gaussian(qkDeviation));
+      host.q.set(i, e, random.gaussian(qkDeviation));
     for (int e = 0; e < H * K; ++e)
-      tensors.k.set(i, e, random.gaussian(qkDeviation));
+      host.k.set(i, e, random.gaussian(qkDeviation));
     for (int e = 0; e < HV * V; ++e)
-      tensors.v.set(i, e, random.gaussian(1));
+      host.v.set(i, e, random.gaussian(1));
     for (int hv = 0; hv < HV; ++hv) {
       for (int c = 0; c < G; ++c)
-        tensors.a.set(i, hv * G + c, random.gateInput(now.cursor.writePos, c));
-      tensors.b.set(i, hv, random.betaInput());
+        host.a.set(i, hv * G + c, random.gateInput(now.cursor.writePos, c));
+      host.b.set(i, hv, random.betaInput());
     }
   }
-  for (TensorMirror *mirror : {&q, &k, &v, &a, &b})
+  for (TensorMirror *mirror : inputs)
     mirror->dirty = true;
   out.fill(outputPoisonBits(out.type));
 }

@@ -63,7 +63,7 @@ inline uint64_t poisonBits(DataType type, Poison poison) {
 /// or must hold; `seen` is what it held when last read. A row is `pitch`
 /// elements, of which the first `inner` ones belong to the tensor.
 struct TensorMirror {
-  const char *name = "";
+  std::string name;
   DataType type = DataType::F32;
   std::vector<int64_t> dims; ///< As in the operator contract.
   int64_t pitch = 0;

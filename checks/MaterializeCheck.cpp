@@ -116,9 +116,9 @@ private:
   const DecodeSpec &spec;
   RandomInputs random;
   std::deque<PoolMirrors> layers;
-  TensorMirror table; ///< The ReplayLayers.
-  TensorMirror srcIndices, dstIndices, ringIndices;
-  TensorMirror writePos, ringBase, mask, errorWord;
+  ArgumentMirrors tensors;
+  TensorMirror &table; ///< The ReplayLayers.
+  TensorMirror &errorWord;
   MirrorSet mirrors;
   std::vector<MaterializeRow> rows;
   /// S of each layer, live row and value head, taken before the launch.
@@ -135,6 +135,10 @@ MaterializeSession::MaterializeSession(Device &device,
     : device(device), problem(problem), spec(problem.spec),
       random(spec, problem.lowerBound, /*mixedGates=*/false,
              /*slowGates=*/false, problem.seed),
+      tensors({spec, problem.poison, problem.misaligned},
+              materializeArguments(), int64_t(problem.rows.size()),
+              /*rowPadding=*/0, problem.indexStride, problem.hasErrorWord),
+      table(tensors["layers"]), errorWord(tensors["errorWord"]),
       mirrors(device) {
   const MirrorLayout layout{spec, problem.poison, problem.misaligned};
   // Pitches differ from layer to layer, and from pool to pool.
@@ -144,45 +148,16 @@ MaterializeSession::MaterializeSession(Device &device,
                      problem.slotPadding + 8 * layer, 8));
     mirrors.create({&pools.state, &pools.dRing, &pools.kRing, &pools.gRing});
   }
-  auto perRow = [&](const char *name, DataType type, int64_t stride,
-                    bool present) {
-    return layout.perRow(name, type, int64_t(problem.rows.size()), stride,
-                         present);
-  };
-  const int stride = problem.indexStride;
-  srcIndices = perRow("src_indices", spec.indexType, stride, true);
-  dstIndices = perRow("dst_indices", spec.indexType, stride + 1, true);
-  ringIndices =
-      perRow("ring_indices", spec.indexType, stride + 2, spec.hasRingIndices);
-  writePos = perRow("write_pos", DataType::I32, 1, true);
-  ringBase = perRow("ring_base", DataType::I32, 1, spec.isCircular);
-  mask = perRow("mask", DataType::I32, 1, spec.hasMask);
-  table = layout.dense("layers", DataType::I64,
-                       {problem.numLayers, sizeof(ReplayLayer) / 8});
-  errorWord = layout.errorWord(problem.hasErrorWord);
-  mirrors.create({&table, &srcIndices, &dstIndices, &ringIndices, &writePos,
-                  &ringBase, &mask, &errorWord});
+  table.dims[0] = problem.numLayers;
+  mirrors.create(tensors.list());
   errorWord.fill(0);
   const Tolerances bounds = tolerancesFor(spec, problem.tuning);
   sum.limit = bounds.worstFactor * bounds.state;
 }
 
 MaterializeArgs MaterializeSession::arguments(bool onDevice) {
-  auto address = [&](const TensorMirror &mirror) {
-    return mirror.address(onDevice);
-  };
   MaterializeArgs args;
-  args.layers = address(table);
-  args.srcIndices = address(srcIndices);
-  args.dstIndices = address(dstIndices);
-  args.ringIndices = address(ringIndices);
-  args.writePos = address(writePos);
-  args.ringBase = address(ringBase);
-  args.mask = address(mask);
-  args.errorWord = address(errorWord);
-  args.srcIndexStride = srcIndices.pitch;
-  args.dstIndexStride = dstIndices.pitch;
-  args.ringIndexStride = ringIndices.pitch;
+  tensors.place(&args, onDevice);
   args.batch = int32_t(problem.rows.size());
   args.numLayers = problem.numLayers;
   args.slots = problem.firstSlot + problem.slots;
@@ -194,12 +169,12 @@ MaterializeArgs MaterializeSession::arguments(bool onDevice) {
 void MaterializeSession::writeRows() {
   for (int i = 0; i < int(problem.rows.size()); ++i) {
     const MaterializeProblem::Row &row = problem.rows[i];
-    srcIndices.set(i, problem.slotNumber(row.src));
-    dstIndices.set(i, problem.slotNumber(row.dst));
-    ringIndices.set(i, problem.slotNumber(row.ringSlot));
-    writePos.set(i, row.writePos);
-    ringBase.set(i, row.base);
-    mask.set(i, row.masked ? 0 : i % 2 ? -1 : 1);
+    tensors["srcIndices"].set(i, problem.slotNumber(row.src));
+    tensors["dstIndices"].set(i, problem.slotNumber(row.dst));
+    tensors["ringIndices"].set(i, problem.slotNumber(row.ringSlot));
+    tensors["writePos"].set(i, row.writePos);
+    tensors["ringBase"].set(i, row.base);
+    tensors["mask"].set(i, row.masked ? 0 : i % 2 ? -1 : 1);
   }
   const MaterializeArgs args = arguments(/*onDevice=*/false);
   for (int i = 0; i < args.batch; ++i) {
@@ -303,9 +278,9 @@ void MaterializeSession::checkIntact() {
                           mirror.place(row, index), where));
   };
   auto always = [](int64_t) { return true; };
-  for (TensorMirror *mirror : {&table, &srcIndices, &dstIndices, &ringIndices,
-                               &writePos, &ringBase, &mask})
-    check(*mirror, "", report.inputsIntact, report.inputsIntact, always);
+  for (TensorMirror *mirror : tensors.list())
+    if (mirror != &errorWord)
+      check(*mirror, "", report.inputsIntact, report.inputsIntact, always);
   std::set<int64_t> slots, ringSlots;
   for (const MaterializeRow &row : rows)
     if (row.isLive) {

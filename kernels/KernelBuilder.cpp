@@ -10,6 +10,22 @@ using namespace mlir;
 using namespace replayjit::internal;
 using namespace replayjit::internal::replay;
 
+std::vector<ArgumentSpec>
+replayjit::internal::declarations(const DecodeSpec &spec,
+                                  bool addressesAreNumbers) {
+  std::vector<ArgumentSpec> all;
+  for (const Parameter &parameter : parametersOf(spec)) {
+    const Argument &argument = *parameter.argument;
+    const bool isAddress = argument.kind == Argument::Kind::Pointer;
+    all.push_back({parameter.name,
+                   isAddress && addressesAreNumbers ? DataType::I64
+                                                    : argument.type.of(spec),
+                   isAddress && !addressesAreNumbers,
+                   argument.access == Argument::Access::Input});
+  }
+  return all;
+}
+
 KernelBuilder::KernelBuilder(MLIRContext &context, const std::string &name,
                              const std::vector<ArgumentSpec> &arguments,
                              int numWarps, int blocksPerRow)

@@ -3,6 +3,7 @@
 #define REPLAYJIT_KERNELS_KERNELBUILDER_H
 
 #include "base/DataType.h"
+#include "kernels/Parameters.h"
 
 #include "dialect/ReplayDialect.h"
 
@@ -23,6 +24,10 @@ struct ArgumentSpec {
   bool isPointer = true;
   bool isReadOnly = false; ///< Nothing writes it, and nothing else aliases it.
 };
+
+/// What a kernel of `spec` declares. Addresses are numbers where most may be 0.
+std::vector<ArgumentSpec> declarations(const DecodeSpec &spec,
+                                       bool addressesAreNumbers = false);
 
 /// One dimension of a view: its size (a constant, or an i32 value) and its
 /// stride in elements (a constant, or an i64 value).
@@ -90,7 +95,7 @@ public:
   mlir::Value max(mlir::Value a, mlir::Value b);
   mlir::Value exp(mlir::Value a);
   mlir::Value log1p(mlir::Value a);
-  mlir::Value rsqrt(mlir::Value a); ///< 1 / sqrt(a), nearly.
+  mlir::Value rsqrt(mlir::Value a);    ///< 1 / sqrt(a), nearly.
   mlir::Value sigmoid(mlir::Value a);  ///< 1 / (1 + exp(-a))
   mlir::Value softplus(mlir::Value a); ///< log(1 + exp(a)), for any a
   /// A scalar rounded to a type and back.

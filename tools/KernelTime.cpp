@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <map>
 #include <random>
 #include <vector>
 
@@ -37,16 +38,15 @@ public:
 
 private:
   using Values = std::function<double()>;
-  Status fill(uint64_t &address, const char *name, DataType type,
-              int64_t elements, Values values);
+  Status fill(const Argument &tensor, int64_t elements, const Values &values);
+  int64_t elementsOf(const Argument &tensor) const;
   Status uploadIndices();
-  Status upload(uint64_t &address, const char *name, const void *bytes,
-                size_t size);
+  /// Allocates, and copies `bytes` unless that is null.
+  Status upload(const Argument &argument, const void *bytes, size_t size);
 
   Device &device;
   const DecodeSpec &spec;
   const int batch;
-  const bool hasCursor, hasRing;
   int64_t slots = 0;
   int64_t width = 0; ///< Entries per launch in the index arrays.
   DecodeArgs args;
@@ -54,37 +54,34 @@ private:
   std::mt19937 random{1};
 };
 
+/// An index or cursor of each row, of which a graph has as many as launches.
+bool isIndex(const Argument &argument) {
+  return argument.isPer(perRow) && !argument.shape.dims[1].word;
+}
+
 } // namespace
 
 Pool::Pool(Device &device, const DecodeSpec &spec, int batch)
-    : device(device), spec(spec), batch(batch),
-      hasCursor(spec.family == Family::Replay), hasRing(spec.ringDepth > 1) {
-  const int64_t HV = spec.numValueHeads, H = spec.numKeyHeads,
-                V = spec.headDimV, K = spec.headDimK, L = spec.ringDepth;
+    : device(device), spec(spec), batch(batch) {
   auto round = [](int64_t n, int64_t unit) {
     return (n + unit - 1) / unit * unit;
   };
   // Multiples of 8 elements keep what an alignment of 16 promises.
-  args.kStride = round(H * K, 8);
-  args.vStride = round(HV * V, 8);
-  args.qStride =
-      spec.hasSeparateQkv ? args.kStride : round(2 * H * K + HV * V, 8);
-  args.aStride = round(HV * gateWidth(spec), 8);
-  args.bStride = round(HV, 8);
-  args.outStride = round(HV * V, 8);
-  args.statePitch = round(HV * V * K, 8);
-  args.dPitch = round(HV * L * V, 8);
-  args.kPitch = round(H * L * K, 8);
-  args.gPitch = round(HV * L * gateWidth(spec), 8);
+  const ArgumentTable table = decodeArguments();
+  for (const Argument &argument : table)
+    if (argument.kind == Argument::Kind::Stride && argument.isThere(spec))
+      if (const Argument &tensor = table[argument.pointer]; !isIndex(tensor))
+        memberOf(argument, &args) = round(innerElements(spec, tensor), 8);
   args.batch = batch;
-  args.scale = 1 / std::sqrt(float(K));
+  args.scale = 1 / std::sqrt(float(spec.headDimK));
   if (!validateLowerBound(spec, args.lowerBound))
     args.lowerBound = -1; // legal for every ring
 
   const int64_t slotBytes = args.statePitch * byteSize(spec.stateType);
   const int64_t wanted = coldBytes / (slotBytes * batch) + 1;
-  launches = int(std::min<int64_t>(round(std::max<int64_t>(wanted, 2), L),
-                                   round(maxLaunches, L)));
+  launches =
+      int(std::min<int64_t>(round(std::max<int64_t>(wanted, 2), spec.ringDepth),
+                            round(maxLaunches, spec.ringDepth)));
   // Launches beyond the pool's end meet its first slots again.
   slots = batch * std::clamp<int64_t>(wanted, 2, launches);
   coldL2 = slots * slotBytes >= coldBytes;
@@ -92,23 +89,24 @@ Pool::Pool(Device &device, const DecodeSpec &spec, int batch)
   width = round(batch, 16);
 }
 
-Status Pool::upload(uint64_t &address, const char *name, const void *bytes,
-                    size_t size) {
-  Result<uint64_t> memory = device.allocate(size, name);
+Status Pool::upload(const Argument &argument, const void *bytes, size_t size) {
+  Result<uint64_t> memory = device.allocate(size, divided(argument.name, '_'));
   if (!memory)
     return memory.status();
-  address = *memory;
-  allocations.push_back(address);
-  return bytes ? device.copyToDevice(address, bytes, size) : Status::ok();
+  memberOf(argument, &args) = *memory;
+  allocations.push_back(*memory);
+  return bytes ? device.copyToDevice(*memory, bytes, size) : Status::ok();
 }
 
 /// Allocates and fills by repeating a piece: the values matter little, but
 /// zeros would draw less power and no numbers could make it diverge.
-Status Pool::fill(uint64_t &address, const char *name, DataType type,
-                  int64_t elements, Values values) {
+Status Pool::fill(const Argument &tensor, int64_t elements,
+                  const Values &values) {
+  const DataType type = tensor.type.of(spec);
   const int64_t bytes = elements * byteSize(type);
-  if (Status status = upload(address, name, nullptr, bytes); !status)
+  if (Status status = upload(tensor, nullptr, bytes); !status)
     return status;
+  const uint64_t address = memberOf(tensor, &args);
   const int64_t pieceElements = std::min<int64_t>(elements, 1 << 21);
   std::vector<char> piece(pieceElements * byteSize(type));
   const int64_t distinct = std::min<int64_t>(pieceElements, 1 << 17);
@@ -125,6 +123,16 @@ Status Pool::fill(uint64_t &address, const char *name, DataType type,
   return Status::ok();
 }
 
+/// Of all its rows or slots.
+int64_t Pool::elementsOf(const Argument &tensor) const {
+  for (const Argument &stride : decodeArguments())
+    if (stride.kind == Argument::Kind::Stride &&
+        stride.of == std::string_view(tensor.name))
+      return int64_t(memberOf(stride, &args)) *
+             (tensor.isPer(perRow) ? batch : args.slots);
+  return innerElements(spec, tensor);
+}
+
 Status Pool::allocate() {
   std::normal_distribution<double> normal;
   auto gaussian = [&](double deviation) -> Values {
@@ -133,47 +141,22 @@ Status Pool::allocate() {
   auto gate = [this] {
     return std::uniform_real_distribution<double>(-0.12, -0.02)(random);
   };
-  struct Tensor {
-    uint64_t &address;
-    const char *name;
-    DataType type;
-    int64_t elements;
-    Values values;
-    bool isThere = true;
-  };
   const double keys = 1 / std::sqrt(double(spec.headDimK));
   const double inputs = spec.qkL2Norm ? 1 : keys;
-  for (const Tensor &tensor : {
-           Tensor{args.q, "q", spec.actType, batch * args.qStride,
-                  gaussian(inputs)},
-           Tensor{args.k, "k", spec.actType, batch * args.kStride,
-                  gaussian(inputs), spec.hasSeparateQkv},
-           Tensor{args.v, "v", spec.actType, batch * args.vStride, gaussian(1),
-                  spec.hasSeparateQkv},
-           Tensor{args.a, "a", spec.gateType, batch * args.aStride,
-                  gaussian(0.5)},
-           Tensor{args.b, "b", spec.betaType, batch * args.bStride,
-                  gaussian(1)},
-           Tensor{args.aLog, "A_log", spec.paramType, spec.numValueHeads,
-                  gaussian(0.3)},
-           Tensor{args.dtBias, "dt_bias", spec.biasType,
-                  int64_t(spec.numValueHeads) * gateWidth(spec), gaussian(0.1)},
-           Tensor{args.out, "out", spec.outType, batch * args.outStride,
-                  gaussian(1)},
-           Tensor{args.state, "state", spec.stateType,
-                  args.slots * args.statePitch, gaussian(0.3)},
-           Tensor{args.dRing, "d_ring", spec.ringType, args.slots * args.dPitch,
-                  gaussian(0.3), hasRing},
-           Tensor{args.kRing, "k_ring", spec.ringType, args.slots * args.kPitch,
-                  gaussian(keys), hasRing},
-           Tensor{args.gRing, "g_ring", DataType::F32, args.slots * args.gPitch,
-                  gate, hasRing},
-       })
-    if (tensor.isThere)
-      if (Status status = fill(tensor.address, tensor.name, tensor.type,
-                               tensor.elements, tensor.values);
-          !status)
-        return status;
+  const std::map<std::string_view, Values> values = {
+      {"q", gaussian(inputs)},   {"k", gaussian(inputs)},
+      {"v", gaussian(1)},        {"a", gaussian(0.5)},
+      {"b", gaussian(1)},        {"aLog", gaussian(0.3)},
+      {"dtBias", gaussian(0.1)}, {"out", gaussian(1)},
+      {"state", gaussian(0.3)},  {"dRing", gaussian(0.3)},
+      {"kRing", gaussian(keys)}, {"gRing", gate}};
+  for (const auto &[name, numbers] : values) {
+    const Argument &tensor = find(decodeArguments(), name);
+    if (!tensor.isThere(spec))
+      continue;
+    if (Status status = fill(tensor, elementsOf(tensor), numbers); !status)
+      return status;
+  }
   return uploadIndices();
 }
 
@@ -196,48 +179,29 @@ Status Pool::uploadIndices() {
   const void *indices = spec.indexType == DataType::I64
                             ? static_cast<const void *>(wide.data())
                             : narrow.data();
-  const size_t indexBytes = count * byteSize(spec.indexType);
-  struct Array {
-    uint64_t &address;
-    const char *name;
-    const void *values;
-    size_t bytes;
-    bool isThere = true;
-  };
-  for (const Array &array :
-       {Array{args.stateIndices, "state_indices", indices, indexBytes},
-        {args.ringIndices, "ring_indices", indices, indexBytes,
-         spec.hasRingIndices},
-        {args.dstIndices, "dst_indices", indices, indexBytes,
-         spec.hasDstIndices},
-        {args.trackIndices, "track_indices", none.data(), indexBytes,
-         spec.hasTrackIndices},
-        {args.writePos, "write_pos", cursors.data(), size_t(4 * count),
-         hasCursor},
-        {args.ringBase, "ring_base", bases.data(), size_t(4 * count),
-         spec.isCircular},
-        {args.forceFlush, "force_flush", forced.data(), size_t(4 * count),
-         hasCursor && spec.hasForceFlush}})
-    if (array.isThere)
-      if (Status status =
-              upload(array.address, array.name, array.values, array.bytes);
-          !status)
-        return status;
+  const std::map<std::string_view, const void *> values = {
+      {"stateIndices", indices},    {"ringIndices", indices},
+      {"dstIndices", indices},      {"trackIndices", none.data()},
+      {"writePos", cursors.data()}, {"ringBase", bases.data()},
+      {"forceFlush", forced.data()}};
+  for (const auto &[name, numbers] : values) {
+    const Argument &array = find(decodeArguments(), name);
+    if (!array.isThere(spec))
+      continue;
+    if (Status status =
+            upload(array, numbers, count * byteSize(array.type.of(spec)));
+        !status)
+      return status;
+  }
   return Status::ok();
 }
 
 DecodeArgs Pool::launch(int n) const {
   DecodeArgs result = args;
-  auto moveTo = [&](uint64_t &address, DataType type) {
-    if (address)
-      address += n * width * byteSize(type);
-  };
-  for (uint64_t *indices : {&result.stateIndices, &result.ringIndices,
-                            &result.dstIndices, &result.trackIndices})
-    moveTo(*indices, spec.indexType);
-  for (uint64_t *numbers :
-       {&result.writePos, &result.ringBase, &result.forceFlush})
-    moveTo(*numbers, DataType::I32);
+  for (const Argument &argument : decodeArguments())
+    if (isIndex(argument) && argument.isThere(spec))
+      memberOf(argument, &result) +=
+          n * width * byteSize(argument.type.of(spec));
   return result;
 }
 

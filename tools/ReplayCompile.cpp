@@ -10,6 +10,7 @@
 #include "tools/Tools.h"
 
 #include "kernels/Decode/DecodeBuilder.h"
+#include "kernels/Parameters.h"
 #include "runtime/KernelSource.h"
 #include "runtime/aot/EmbedC.h"
 #include "runtime/aot/KernelFiles.h"
@@ -372,7 +373,12 @@ Status Run::writeC() {
     return Status::invalid("emit: c makes two files; name them with -o "
                            "PATH/NAME");
   const std::filesystem::path base = options.output;
-  Result<CSource> source = embedAsC(kernel, base.filename().string());
+  ParamDocs docs;
+  if (!program && !options.ptx.isGiven()) // else not a kernel of the spec
+    for (const Parameter &parameter : parametersOf(spec))
+      docs[parameter.name] =
+          describe(parameter.table, *parameter.argument, &spec);
+  Result<CSource> source = embedAsC(kernel, base.filename().string(), docs);
   if (!source)
     return source.status();
   Status status = writeBytes(base.string() + ".h", source->header);

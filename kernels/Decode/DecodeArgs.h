@@ -7,68 +7,63 @@
 #ifndef REPLAYJIT_KERNELS_DECODE_DECODEARGS_H
 #define REPLAYJIT_KERNELS_DECODE_DECODEARGS_H
 
-#include "kernels/Decode/DecodeSpec.h"
-
-#include <string>
-#include <vector>
+#include "kernels/Arguments.h"
 
 namespace replayjit::internal {
 
 /// The arguments of one launch of Family::Replay or Packed. This struct is the
-/// kernel's parameter buffer, byte for byte. Pointers are device addresses
-/// owned by the caller; strides and pitches count elements. Inner dimensions
-/// are dense. What a spec does not have is ignored. The order is that of need:
-/// each 64 bytes are one line of the constant cache, and a block waits for the
-/// first line before it can ask for anything else.
+/// kernel's parameter buffer, byte for byte; decodeArguments() says what each
+/// member is. Pointers are device addresses owned by the caller; strides and
+/// pitches count elements. Inner dimensions are dense. What a spec does not
+/// have is ignored. The order is that of need: each 64 bytes are one line of
+/// the constant cache, and a block waits for the first line before it can ask
+/// for anything else.
 struct DecodeArgs {
-  uint64_t stateIndices = 0; ///< [B]
+  uint64_t stateIndices = 0;
   int64_t stateIndexStride = 1;
-  int32_t batch = 0; ///< Rows of this launch; 0 is a valid no-op.
-  int32_t slots = 0;
-  uint64_t writePos = 0;  ///< [B] int32
-  uint64_t state = 0;     ///< [slots, HV, V, K], read and written in place
-  int64_t statePitch = 0; ///< >= HV*V*K
-  uint64_t q = 0; ///< [B, 2*H*K + HV*V], q then k then v; or q alone, [B, H, K]
-  int64_t qStride = 0; ///< Of a row of q, or of q, k and v together
+  int32_t batch = 0, slots = 0;
+  uint64_t writePos = 0;
+  uint64_t state = 0;
+  int64_t statePitch = 0;
+  uint64_t q = 0;
+  int64_t qStride = 0;
 
-  uint64_t a = 0; ///< GDN [B, HV]; KDA [B, HV, K]
+  uint64_t a = 0;
   int64_t aStride = 0;
-  uint64_t b = 0; ///< [B, HV]
+  uint64_t b = 0;
   int64_t bStride = 0;
-  uint64_t aLog = 0;   ///< [HV]
-  uint64_t dtBias = 0; ///< GDN [HV]; KDA [HV, K]
-  uint64_t out = 0;    ///< [B, HV, V]
+  uint64_t aLog = 0, dtBias = 0;
+  uint64_t out = 0;
   int64_t outStride = 0;
 
-  uint64_t dRing = 0; ///< [ringSlots, HV, L, V]
+  uint64_t dRing = 0;
   int64_t dPitch = 0;
-  uint64_t kRing = 0; ///< [ringSlots, H, L, K]
+  uint64_t kRing = 0;
   int64_t kPitch = 0;
-  uint64_t gRing = 0; ///< GDN [ringSlots, HV, L]; KDA [ringSlots, HV, L, K]
+  uint64_t gRing = 0;
   int64_t gPitch = 0;
-  uint64_t forceFlush = 0;  ///< [B] int32, if hasForceFlush
-  float scale = 1.0f;       ///< Multiplies q after normalization.
-  float lowerBound = -5.0f; ///< Of Gate::LowerBound: finite, negative.
+  uint64_t forceFlush = 0;
+  float scale = 1.0f, lowerBound = -5.0f;
 
-  uint64_t k = 0; ///< [B, H, K], if hasSeparateQkv
+  uint64_t k = 0;
   int64_t kStride = 0;
-  uint64_t v = 0; ///< [B, HV, V], if hasSeparateQkv
+  uint64_t v = 0;
   int64_t vStride = 0;
-  uint64_t ringBase = 0;    ///< [B] int32, if isCircular
-  uint64_t ringIndices = 0; ///< [B], if hasRingIndices; else stateIndices
+  uint64_t ringBase = 0;
+  uint64_t ringIndices = 0;
   int64_t ringIndexStride = 1;
-  uint64_t dstIndices = 0; ///< [B], if hasDstIndices; else stateIndices
+  uint64_t dstIndices = 0;
   int64_t dstIndexStride = 1;
-  uint64_t trackIndices = 0; ///< [B], if hasTrackIndices; null slots: none
+  uint64_t trackIndices = 0;
   int64_t trackIndexStride = 1;
   uint64_t errorWord = 0; ///< An ErrorWord, or 0
-  int32_t ringSlots = 0;  ///< If hasRingIndices; else slots.
-  int32_t layer = 0;      ///< What an ErrorWord calls this launch.
+  int32_t ringSlots = 0, layer = 0;
 };
 
-/// One layer of a launch of Family::Materialize, in device memory.
+/// One layer of a launch of Family::Materialize, in device memory. Members are
+/// those of DecodeArgs.
 struct ReplayLayer {
-  uint64_t state = 0, dRing = 0, kRing = 0, gRing = 0; ///< As in DecodeArgs.
+  uint64_t state = 0, dRing = 0, kRing = 0, gRing = 0;
   int64_t statePitch = 0, dPitch = 0, kPitch = 0, gPitch = 0;
 };
 
@@ -78,22 +73,22 @@ struct ReplayLayer {
 /// cursor to 0 afterwards. A slot that is the dst of one row and the src of
 /// another, or the dst of two, ends undefined.
 struct MaterializeArgs {
-  uint64_t layers = 0;     ///< [numLayers] ReplayLayer
-  uint64_t srcIndices = 0; ///< [B], of states and, unless hasRingIndices, rings
-  uint64_t dstIndices = 0; ///< [B]
-  uint64_t ringIndices = 0; ///< [B], if hasRingIndices; any if writePos is 0
-  uint64_t writePos = 0;    ///< [B] int32, the source's cursor
-  uint64_t ringBase = 0;    ///< [B] int32, if isCircular
-  uint64_t mask = 0;        ///< [B] int32, if hasMask: 0 skips the row
-  uint64_t errorWord = 0;   ///< An ErrorWord, or 0
-  int64_t srcIndexStride = 1;
-  int64_t dstIndexStride = 1;
-  int64_t ringIndexStride = 1;
-  int32_t batch = 0;
-  int32_t numLayers = 0;
-  int32_t slots = 0;
-  int32_t ringSlots = 0; ///< If hasRingIndices; else slots.
+  uint64_t layers = 0; ///< [numLayers] ReplayLayer
+  uint64_t srcIndices = 0, dstIndices = 0, ringIndices = 0;
+  uint64_t writePos = 0, ringBase = 0, mask = 0;
+  uint64_t errorWord = 0; ///< An ErrorWord, or 0
+  int64_t srcIndexStride = 1, dstIndexStride = 1, ringIndexStride = 1;
+  int32_t batch = 0, numLayers = 0, slots = 0, ringSlots = 0;
 };
+
+/// What each member is; see Arguments.h.
+ArgumentTable decodeArguments();
+ArgumentTable layerArguments();
+ArgumentTable materializeArguments();
+
+/// The pool among the arguments of a decode step.
+ReplayLayer layerOf(const DecodeArgs &args);
+void setLayer(DecodeArgs &args, const ReplayLayer &layer);
 
 /// What a kernel found wrong with a row that it then treated as padding.
 enum class ErrorKind : uint32_t {
@@ -158,12 +153,6 @@ Status validateArgs(const DecodeSpec &spec, const MaterializeArgs &args);
 
 /// The same for a layer before it goes to device memory.
 Status validateLayer(const DecodeSpec &spec, const ReplayLayer &layer);
-
-/// A pointer among the arguments of a launch.
-struct NamedAddress {
-  std::string name;
-  uint64_t address = 0;
-};
 
 /// The pointers that a launch follows, of arguments that validateArgs finds
 /// right: none without a row. Those in a table of layers, which is in device

@@ -20,61 +20,11 @@ using namespace replayjit::internal::replay;
 
 namespace {
 
-/// The arguments in the order of DecodeArgs, or of TritonArgs.
-std::vector<ArgumentSpec> argumentsOf(const DecodeSpec &spec) {
-  auto input = [](const char *name, DataType type) {
-    return ArgumentSpec{name, type, /*isPointer=*/true, /*isReadOnly=*/true};
-  };
-  // The cursor may stand in for an absent force_flush, so neither is declared
-  // free of aliases, nor are the indices.
-  auto memory = [](const char *name, DataType type) {
-    return ArgumentSpec{name, type, /*isPointer=*/true, /*isReadOnly=*/false};
-  };
-  auto scalar = [](const char *name, DataType type = DataType::I64) {
-    return ArgumentSpec{name, type, /*isPointer=*/false};
-  };
-  const DataType index = spec.indexType, i32 = DataType::I32;
-  if (spec.abi == LaunchAbi::Triton)
-    return {
-        input("q", spec.actType),        input("a", spec.gateType),
-        input("b", spec.betaType),       input("aLog", spec.paramType),
-        input("dtBias", spec.biasType),  memory("out", spec.outType),
-        memory("state", spec.stateType), memory("finalState", spec.stateType),
-        memory("dRing", spec.ringType),  memory("kRing", spec.ringType),
-        memory("gRing", DataType::F32),  memory("stateIndices", index),
-        memory("writePos", i32),         memory("forceFlush", i32),
-        scalar("scale", DataType::F32),  memory("globalScratch", i32),
-        memory("profileScratch", i32)};
-  return {memory("stateIndices", index), scalar("stateIndexStride"),
-          scalar("batch", i32), scalar("slots", i32), memory("writePos", i32),
-          memory("state", spec.stateType), scalar("statePitch"),
-          input("q", spec.actType), scalar("qStride"),
-          //
-          input("a", spec.gateType), scalar("aStride"),
-          input("b", spec.betaType), scalar("bStride"),
-          input("aLog", spec.paramType), input("dtBias", spec.biasType),
-          memory("out", spec.outType), scalar("outStride"),
-          //
-          memory("dRing", spec.ringType), scalar("dPitch"),
-          memory("kRing", spec.ringType), scalar("kPitch"),
-          memory("gRing", DataType::F32), scalar("gPitch"),
-          memory("forceFlush", i32), scalar("scale", DataType::F32),
-          scalar("lowerBound", DataType::F32),
-          //
-          input("k", spec.actType), scalar("kStride"), input("v", spec.actType),
-          scalar("vStride"), memory("ringBase", i32),
-          memory("ringIndices", index), scalar("ringIndexStride"),
-          memory("dstIndices", index), scalar("dstIndexStride"),
-          memory("trackIndices", index), scalar("trackIndexStride"),
-          memory("errorWord", i32), scalar("ringSlots", i32),
-          scalar("layer", i32)};
-}
-
 class DecodeProgram : PoolProgram {
 public:
   DecodeProgram(MLIRContext &context, const DecodeSpec &spec,
                 const DecodeTuning &tuning)
-      : PoolProgram(context, spec, tuning, argumentsOf(spec)),
+      : PoolProgram(context, spec, tuning),
         isNative(spec.abi == LaunchAbi::Native) {
     if (!isNative)
       fixStrides();
@@ -106,19 +56,13 @@ private:
   const bool isNative;        ///< Else LaunchAbi::Triton.
   Value trackSlot, isTracked; ///< If the spec has track_indices.
 
+  /// Triton's tensors are dense.
   void fixStrides() {
-    const DenseStrides dense = denseStrides(spec);
-    for (auto [name, value] :
-         {std::pair<const char *, int64_t>{"stateIndexStride", 1},
-          {"qStride", dense.q},
-          {"aStride", dense.a},
-          {"bStride", dense.b},
-          {"outStride", dense.out},
-          {"statePitch", dense.state},
-          {"dPitch", dense.d},
-          {"kPitch", dense.k},
-          {"gPitch", dense.g}})
-      b.replaceArgument(name, b.i64(value));
+    const ArgumentTable table = decodeArguments();
+    for (const Argument &argument : table)
+      if (argument.kind == Argument::Kind::Stride)
+        b.replaceArgument(argument.name,
+                          b.i64(innerElements(spec, table[argument.pointer])));
   }
 
   void row() {

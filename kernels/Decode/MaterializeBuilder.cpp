@@ -8,41 +8,17 @@
 #include "kernels/Decode/DecodeBuilder.h"
 #include "kernels/Decode/PoolProgram.h"
 
-#include <cstddef>
-
 using namespace mlir;
 using namespace replayjit::internal;
 using namespace replayjit::internal::replay;
 
 namespace {
 
-/// The arguments in the order of MaterializeArgs.
-std::vector<ArgumentSpec> argumentsOf(const DecodeSpec &spec) {
-  std::vector<ArgumentSpec> arguments;
-  auto pointer = [&](const char *name, DataType type) {
-    arguments.push_back({name, type});
-  };
-  pointer("layers", DataType::I64);
-  pointer("srcIndices", spec.indexType);
-  pointer("dstIndices", spec.indexType);
-  pointer("ringIndices", spec.indexType);
-  pointer("writePos", DataType::I32);
-  pointer("ringBase", DataType::I32);
-  pointer("mask", DataType::I32);
-  pointer("errorWord", DataType::I32);
-  for (const char *name :
-       {"srcIndexStride", "dstIndexStride", "ringIndexStride"})
-    arguments.push_back({name, DataType::I64, /*isPointer=*/false});
-  for (const char *name : {"batch", "numLayers", "slots", "ringSlots"})
-    arguments.push_back({name, DataType::I32, /*isPointer=*/false});
-  return arguments;
-}
-
 class MaterializeProgram : PoolProgram {
 public:
   MaterializeProgram(MLIRContext &context, const DecodeSpec &spec,
                      const DecodeTuning &tuning)
-      : PoolProgram(context, spec, tuning, argumentsOf(spec)) {}
+      : PoolProgram(context, spec, tuning) {}
 
   OwningOpRef<ModuleOp> build() {
     Value item = locateHead(ProgramIdOp::create(b, Axis::X));
@@ -99,22 +75,23 @@ private:
     b.describe("layers");
     constexpr int words = sizeof(ReplayLayer) / sizeof(int64_t);
     Value entry = b.mulI(b.toI64(layer), b.i64(words));
-    auto field = [&](size_t offset) {
-      Value index = b.addI(entry, b.i64(offset / sizeof(int64_t)));
-      return b.loadScalar(b.argument("layers"), index);
+    auto field = [&](const char *name) -> Value {
+      const Argument &argument = find(layerArguments(), name);
+      Value index = b.addI(entry, b.i64(argument.offset / sizeof(int64_t)));
+      Value word = b.loadScalar(b.argument("layers"), index);
+      if (argument.kind != Argument::Kind::Pointer)
+        return word;
+      Type element = b.elementType(argument.type.of(spec));
+      return PointerOp::create(b, PtrType::get(b.getContext(), element), word);
     };
-    auto pointer = [&](size_t offset, DataType type) -> Value {
-      auto ptr = PtrType::get(b.getContext(), b.elementType(type));
-      return PointerOp::create(b, ptr, field(offset));
-    };
-    pool.state = pointer(offsetof(ReplayLayer, state), spec.stateType);
-    pool.dRing = pointer(offsetof(ReplayLayer, dRing), spec.ringType);
-    pool.kRing = pointer(offsetof(ReplayLayer, kRing), spec.ringType);
-    pool.gRing = pointer(offsetof(ReplayLayer, gRing), DataType::F32);
-    pool.statePitch = field(offsetof(ReplayLayer, statePitch));
-    pool.dPitch = field(offsetof(ReplayLayer, dPitch));
-    pool.kPitch = field(offsetof(ReplayLayer, kPitch));
-    pool.gPitch = field(offsetof(ReplayLayer, gPitch));
+    pool.state = field("state");
+    pool.dRing = field("dRing");
+    pool.kRing = field("kRing");
+    pool.gRing = field("gRing");
+    pool.statePitch = field("statePitch");
+    pool.dPitch = field("dPitch");
+    pool.kPitch = field("kPitch");
+    pool.gPitch = field("gPitch");
   }
 };
 

@@ -9,12 +9,11 @@ using namespace replayjit::internal;
 using namespace replayjit::internal::replay;
 
 PoolProgram::PoolProgram(MLIRContext &context, const DecodeSpec &spec,
-                         const DecodeTuning &tuning,
-                         const std::vector<ArgumentSpec> &arguments)
+                         const DecodeTuning &tuning)
     : spec(spec), tuning(tuning), keys(nextPowerOfTwo(spec.headDimK)),
       rows(tuning.blockV), depth(nextPowerOfTwo(spec.ringDepth)),
       tiles((spec.headDimV + rows - 1) / rows),
-      b(context, kernelName(spec, tuning), arguments, tuning.numWarps,
+      b(context, kernelName(spec, tuning), declarations(spec), tuning.numWarps,
         spec.numValueHeads * tiles) {
   if (tuning.maxRegisters)
     b.limitRegisters(tuning.maxRegisters);

@@ -16,8 +16,7 @@ namespace replayjit::internal {
 class PoolProgram {
 public:
   PoolProgram(mlir::MLIRContext &context, const DecodeSpec &spec,
-              const DecodeTuning &tuning,
-              const std::vector<ArgumentSpec> &arguments);
+              const DecodeTuning &tuning);
 
 protected:
   using Value = mlir::Value;

@@ -5,17 +5,17 @@
 namespace replayjit::internal {
 
 DenseStrides denseStrides(const DecodeSpec &spec) {
-  const int64_t H = spec.numKeyHeads, HV = spec.numValueHeads;
-  const int64_t K = spec.headDimK, V = spec.headDimV, L = spec.ringDepth;
-  const int64_t gates = HV * gateWidth(spec);
-  return {.q = 2 * H * K + HV * V,
-          .a = gates,
-          .b = HV,
-          .out = HV * V,
-          .state = HV * V * K,
-          .d = HV * L * V,
-          .k = H * L * K,
-          .g = L * gates};
+  auto of = [&](const char *name) {
+    return innerElements(spec, find(decodeArguments(), name));
+  };
+  return {.q = of("q"),
+          .a = of("a"),
+          .b = of("b"),
+          .out = of("out"),
+          .state = of("state"),
+          .d = of("dRing"),
+          .k = of("kRing"),
+          .g = of("gRing")};
 }
 
 TritonArgs toTritonArgs(const DecodeArgs &args) {

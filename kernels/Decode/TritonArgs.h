@@ -19,25 +19,22 @@
 namespace replayjit::internal {
 
 /// The parameter buffer of a kernel with LaunchAbi::Triton, byte for byte.
-/// Pointers are device addresses; shapes are those of DecodeArgs.
+/// Members are those of DecodeArgs, and a few more.
 struct TritonArgs {
   uint64_t q = 0; ///< mixed_qkv
-  uint64_t a = 0;
-  uint64_t b = 0;
-  uint64_t aLog = 0;
-  uint64_t dtBias = 0;
+  uint64_t a = 0, b = 0, aLog = 0, dtBias = 0;
   uint64_t out = 0;
   uint64_t state = 0;      ///< h0: checkpoints are read here,
   uint64_t finalState = 0; ///< ht: and flushed here; usually the same.
-  uint64_t dRing = 0;
-  uint64_t kRing = 0;
-  uint64_t gRing = 0;
-  uint64_t stateIndices = 0;
-  uint64_t writePos = 0;
+  uint64_t dRing = 0, kRing = 0, gRing = 0;
+  uint64_t stateIndices = 0, writePos = 0;
   uint64_t forceFlush = 0; ///< Any address if the spec has none; not read.
   float scale = 1;
   uint64_t globalScratch = 0, profileScratch = 0; ///< Not read.
 };
+
+/// What each member is; see Arguments.h.
+ArgumentTable tritonArguments();
 
 /// What the second dimension of a grid holds.
 inline constexpr int32_t maxTritonRows = 65535;

@@ -20,9 +20,9 @@ inline constexpr int maxPlanGroups = 8;
 
 /// One kind of index of one group: what the engine says and where it goes.
 struct PlanIndices {
-  uint64_t in = 0;    ///< [live] of DecodeSpec::indexType, or 0: the default
+  uint64_t in = 0;    ///< 0: the default
   int64_t stride = 1; ///< Elements from one row's index to the next.
-  uint64_t out = 0;   ///< [batch], dense, the same type, or 0: not wanted
+  uint64_t out = 0;   ///< Dense; 0: not wanted
 };
 
 /// The indices of the layers of one group. The defaults: ring and dst are the
@@ -42,41 +42,37 @@ struct PlanHeader {
 };
 
 /// The arguments of Family::PlanBegin and PlanCommit, byte for byte the
-/// kernel's parameter buffer. Pointers are device addresses, or host addresses
-/// for PlanReference; those of rows are dense arrays. Commit looks at the
-/// fields marked (c) and no others.
+/// kernel's parameter buffer; planArguments() says what each member is and
+/// which of the two looks at it. Pointers are device addresses, or host
+/// addresses for PlanReference; those of rows are dense arrays.
 struct PlanArgs {
-  uint64_t keys = 0; ///< [live] of DecodeSpec::indexType; negative: padding
+  uint64_t keys = 0;
   int64_t keyStride = 1;
-  uint64_t cursors = 0; ///< (c) [numKeys] int32, the write_pos of each key
-  uint64_t bases = 0;   ///< (c) [numKeys] int32, if isCircular
-  uint64_t header = 0; ///< (c) PlanHeader to use instead of step and live, or 0
-  int64_t step = 0;    ///< (c) The step's id, positive; 0: begin only looks
+  uint64_t cursors = 0, bases = 0;
+  uint64_t header = 0; ///< PlanHeader to use instead of step and live, or 0
+  int64_t step = 0;    ///< The step's id, positive; 0: begin only looks
   int32_t live = 0;    ///< Rows that have a token, 0..batch
-  int32_t batch = 0;   ///< (c) Rows of the buffers that are filled.
-  int32_t numKeys = 0;
-  int32_t numGroups = 0;
-  int32_t forceAll = 0;       ///< Not 0: rings are folded; no token is fed.
-  int32_t requireFlushed = 0; ///< Not 0: a cursor other than 0 is an error.
+  int32_t batch = 0;
+  int32_t numKeys = 0, numGroups = 0;
+  int32_t forceAll = 0, requireFlushed = 0; ///< Truths
 
-  // [live] int32 each, or 0: not given.
-  uint64_t flushMask = 0;   ///< Not 0: the row is forced to flush.
-  uint64_t fresh = 0;       ///< Not 0: the row's cursor counts as 0.
-  uint64_t seqLen = 0;      ///< Tokens fed to the row, this step's included.
-  uint64_t noFlushPast = 0; ///< The most tokens to fold; negative: any number
-  uint64_t dropNewest = 0;  ///< Ring rows not to count, from the newest.
-  uint64_t advanceBy = 0;   ///< (c) [batch]: ring rows that count; else 1
+  // One for each live row, or 0: not given.
+  uint64_t flushMask = 0, fresh = 0;
+  uint64_t seqLen = 0, noFlushPast = 0; ///< Both or none
+  uint64_t dropNewest = 0, advanceBy = 0;
 
-  // (c) [batch] each: what begin fills in, and commit needs.
-  uint64_t writePos = 0;   ///< int32
-  uint64_t ringBase = 0;   ///< int32, if isCircular
-  uint64_t forceFlush = 0; ///< int32
-  uint64_t rowKeys = 0;    ///< int32
-  uint64_t pending = 0;    ///< int64: the step to commit, 0 in padding rows
-  uint64_t errorWord = 0;  ///< (c) An ErrorWord, or 0
+  // What begin fills in for each row of the batch, and commit needs.
+  uint64_t writePos = 0, ringBase = 0, forceFlush = 0, rowKeys = 0, pending = 0;
+  uint64_t errorWord = 0; ///< An ErrorWord, or 0
 
   PlanGroup groups[maxPlanGroups];
 };
+
+/// What each member is but for `groups`, and each of a group; see Arguments.h.
+ArgumentTable planArguments();
+ArgumentTable planGroupArguments();
+/// What precedes the names of a group's members: "groups[3].".
+std::string inPlanGroup(int group);
 
 /// What an index array of a padding row holds.
 constexpr int64_t nullSlotOf(const DecodeSpec &spec) {

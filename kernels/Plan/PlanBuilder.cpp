@@ -23,40 +23,14 @@ using namespace replayjit::internal::replay;
 namespace {
 
 std::string inGroup(int group, const char *field) {
-  return "groups" + std::to_string(group) + "." + field;
-}
-
-/// The arguments in the order of PlanArgs. Addresses are numbers, since most
-/// may be 0.
-std::vector<ArgumentSpec> argumentsOf() {
-  std::vector<ArgumentSpec> arguments;
-  auto add = [&](std::string name, DataType type) {
-    arguments.push_back({std::move(name), type, /*isPointer=*/false});
-  };
-  for (const char *name :
-       {"keys", "keyStride", "cursors", "bases", "header", "step"})
-    add(name, DataType::I64);
-  for (const char *name :
-       {"live", "batch", "numKeys", "numGroups", "forceAll", "requireFlushed"})
-    add(name, DataType::I32);
-  for (const char *name : {"flushMask", "fresh", "seqLen", "noFlushPast",
-                           "dropNewest", "advanceBy", "writePos", "ringBase",
-                           "forceFlush", "rowKeys", "pending", "errorWord"})
-    add(name, DataType::I64);
-  for (int g = 0; g < maxPlanGroups; ++g) {
-    for (const char *kind : {"state", "ring", "dst", "track"})
-      for (const char *field : {".in", ".stride", ".out"})
-        add(inGroup(g, kind) + field, DataType::I64);
-    for (const char *name : {"slots", "ringSlots"})
-      add(inGroup(g, name), DataType::I32);
-  }
-  return arguments;
+  return inPlanGroup(group) + field;
 }
 
 class PlanProgram {
 public:
   PlanProgram(MLIRContext &context, const DecodeSpec &spec)
-      : spec(spec), b(context, kernelName(spec, {}), argumentsOf(),
+      : spec(spec), b(context, kernelName(spec, {}),
+                      declarations(spec, /*addressesAreNumbers=*/true),
                       /*numWarps=*/1, /*blocksPerRow=*/1) {}
 
   OwningOpRef<ModuleOp> build() {

@@ -75,7 +75,7 @@ int {name}_load(void);
 
 /* Launches gridX * gridY * gridZ blocks of {threads} threads on `stream`, a
  * CUstream of the current context. Pointers are device addresses. Where there is
- * no block, it succeeds and calls nothing.{bytesNote}
+ * no block, it succeeds and calls nothing.{notes}
  */
 int {name}(struct CUstream_st *stream, uint32_t gridX, uint32_t gridY,
     uint32_t gridZ{declared});
@@ -292,8 +292,8 @@ static std::string cubinText(const std::vector<char> &cubin) {
   return text + "\n";
 }
 
-Result<CSource> embedAsC(const CompiledKernel &kernel,
-                         const std::string &name) {
+Result<CSource> embedAsC(const CompiledKernel &kernel, const std::string &name,
+                         const ParamDocs &docs) {
   if (!isIdentifier(name))
     return Status::invalid(fmt::format(
         "name: '{}' is not allowed; it must be a C identifier", name));
@@ -305,7 +305,7 @@ Result<CSource> embedAsC(const CompiledKernel &kernel,
         fmt::format("kernel '{}' does not say how many threads its blocks have",
                     kernel.name));
 
-  std::string declared, locals, params, bytesNote;
+  std::string declared, locals, params, notes;
   for (const KernelParam &param : kernel.signature.params) {
     const CParam c = cParam(param);
     const bool isOther = param.kind == KernelParam::Kind::Bytes;
@@ -314,8 +314,10 @@ Result<CSource> embedAsC(const CompiledKernel &kernel,
     else
       declared += fmt::format(",\n    {}{}", c.type, c.name);
     if (isOther)
-      bytesNote += fmt::format("\n * {} points to {} bytes of host memory.",
-                               c.name, param.size);
+      notes += fmt::format("\n * {} points to {} bytes of host memory.", c.name,
+                           param.size);
+    if (auto doc = docs.find(param.name); doc != docs.end() && !c.isHidden)
+      notes += fmt::format("\n *   {}: {}", c.name, doc->second);
     params += fmt::format("{}{}{}", params.empty() ? "" : ", ",
                           isOther ? "(void *)" : "&", c.name);
   }
@@ -330,7 +332,7 @@ Result<CSource> embedAsC(const CompiledKernel &kernel,
         fmt::arg("guard", "REPLAYJIT_KERNEL_" + name),
         fmt::arg("threads", kernel.launch.threads),
         fmt::arg("shared", kernel.launch.sharedBytes),
-        fmt::arg("declared", declared), fmt::arg("bytesNote", bytesNote),
+        fmt::arg("declared", declared), fmt::arg("notes", notes),
         fmt::arg("locals", locals),
         fmt::arg("params", params.empty() ? "NULL" : "params"),
         fmt::arg("cubin", cubinText(kernel.cubin)));

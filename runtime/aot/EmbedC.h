@@ -4,9 +4,13 @@
 
 #include "base/CompiledKernel.h"
 
+#include <map>
 #include <string>
 
 namespace replayjit::internal {
+
+/// What the header says of parameters, by name.
+using ParamDocs = std::map<std::string, std::string>;
 
 struct CSource {
   std::string header, source; ///< Of NAME.h and NAME.c.
@@ -17,10 +21,12 @@ struct CSource {
 /// driver at run time, load the kernel once per context, return CUresult codes,
 /// and never print or exit. The launch takes stream, grid and the kernel's
 /// parameters, but for the scratch pointers of Triton's ABI. Needs -ldl and
-/// pthreads, and nothing else of ours.
+/// pthreads, and nothing else of ours. A parameter that `docs` lacks is one
+/// without a line in the header.
 ///
 /// InvalidArgument if `name` is no C identifier or the kernel has no cubin.
-Result<CSource> embedAsC(const CompiledKernel &kernel, const std::string &name);
+Result<CSource> embedAsC(const CompiledKernel &kernel, const std::string &name,
+                         const ParamDocs &docs = {});
 
 } // namespace replayjit::internal
 

@@ -10,72 +10,8 @@
 
 namespace replayjit::internal::capi {
 
-// The parameter buffers lie in the C structs as they are.
-#define SAME_PLACE(C, c, Cpp, cpp)                                             \
-  static_assert(offsetof(C, c) == 8 + offsetof(Cpp, cpp) &&                    \
-                sizeof(C::c) == sizeof(Cpp::cpp))
-#define DECODE(c, cpp) SAME_PLACE(replayjit_decode_args_t, c, DecodeArgs, cpp)
-DECODE(state_indices, stateIndices);
-DECODE(state_index_stride, stateIndexStride);
-DECODE(batch, batch);
-DECODE(slots, slots);
-DECODE(write_pos, writePos);
-DECODE(state, state);
-DECODE(state_pitch, statePitch);
-DECODE(q, q);
-DECODE(q_stride, qStride);
-DECODE(a, a);
-DECODE(a_stride, aStride);
-DECODE(b, b);
-DECODE(b_stride, bStride);
-DECODE(a_log, aLog);
-DECODE(dt_bias, dtBias);
-DECODE(out, out);
-DECODE(out_stride, outStride);
-DECODE(d_ring, dRing);
-DECODE(d_pitch, dPitch);
-DECODE(k_ring, kRing);
-DECODE(k_pitch, kPitch);
-DECODE(g_ring, gRing);
-DECODE(g_pitch, gPitch);
-DECODE(force_flush, forceFlush);
-DECODE(scale, scale);
-DECODE(lower_bound, lowerBound);
-DECODE(k, k);
-DECODE(k_stride, kStride);
-DECODE(v, v);
-DECODE(v_stride, vStride);
-DECODE(ring_base, ringBase);
-DECODE(ring_indices, ringIndices);
-DECODE(ring_index_stride, ringIndexStride);
-DECODE(dst_indices, dstIndices);
-DECODE(dst_index_stride, dstIndexStride);
-DECODE(track_indices, trackIndices);
-DECODE(track_index_stride, trackIndexStride);
-DECODE(error_word, errorWord);
-DECODE(ring_slots, ringSlots);
-DECODE(layer, layer);
-#define MATERIALIZE(c, cpp)                                                    \
-  SAME_PLACE(replayjit_materialize_args_t, c, MaterializeArgs, cpp)
-MATERIALIZE(layers, layers);
-MATERIALIZE(src_indices, srcIndices);
-MATERIALIZE(dst_indices, dstIndices);
-MATERIALIZE(ring_indices, ringIndices);
-MATERIALIZE(write_pos, writePos);
-MATERIALIZE(ring_base, ringBase);
-MATERIALIZE(mask, mask);
-MATERIALIZE(error_word, errorWord);
-MATERIALIZE(src_index_stride, srcIndexStride);
-MATERIALIZE(dst_index_stride, dstIndexStride);
-MATERIALIZE(ring_index_stride, ringIndexStride);
-MATERIALIZE(batch, batch);
-MATERIALIZE(num_layers, numLayers);
-MATERIALIZE(slots, slots);
-MATERIALIZE(ring_slots, ringSlots);
-#undef SAME_PLACE
+// Fields of arguments: tests/unit/ArgumentsTest.cpp.
 static_assert(sizeof(replayjit_layer_t) == sizeof(ReplayLayer));
-static_assert(offsetof(replayjit_layer_t, state_pitch) ==
-              offsetof(ReplayLayer, statePitch));
 static_assert(sizeof(replayjit_error_word_t) == sizeof(ErrorWord));
 static_assert(offsetof(replayjit_error_word_t, value) ==
               offsetof(ErrorWord, value));

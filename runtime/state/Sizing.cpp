@@ -15,13 +15,14 @@ static int64_t roundedUp(int64_t elements, DataType type) {
 }
 
 SlotPitches slotPitches(const DecodeSpec &spec) {
-  const int64_t H = spec.numKeyHeads, HV = spec.numValueHeads;
-  const int64_t K = spec.headDimK, V = spec.headDimV;
-  const int64_t L = spec.ringDepth > 1 ? spec.ringDepth : 0; // no ring
-  return {roundedUp(HV * V * K, spec.stateType),
-          roundedUp(HV * L * V, spec.ringType),
-          roundedUp(H * L * K, spec.ringType),
-          roundedUp(HV * L * gateWidth(spec), DataType::F32)};
+  auto pitchOf = [&](const char *name) {
+    const Argument &tensor = find(layerArguments(), name);
+    return tensor.isThere(spec)
+               ? roundedUp(innerElements(spec, tensor), tensor.type.of(spec))
+               : 0;
+  };
+  return {pitchOf("state"), pitchOf("dRing"), pitchOf("kRing"),
+          pitchOf("gRing")};
 }
 
 int64_t stateBytes(const DecodeSpec &spec) {

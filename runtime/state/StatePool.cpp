@@ -299,18 +299,10 @@ Result<KernelHandle> StatePool::prepareDecode(int group, int rows,
 
 DecodeArgs StatePool::layerArgs(int group, int layer) const {
   const PoolGroup &of = groupList[group];
-  const ReplayLayer &place = of.layers[layer];
   DecodeArgs args;
   args.slots = of.slots;
   args.ringSlots = of.ringSlots;
-  args.state = place.state;
-  args.statePitch = place.statePitch;
-  args.dRing = place.dRing;
-  args.dPitch = place.dPitch;
-  args.kRing = place.kRing;
-  args.kPitch = place.kPitch;
-  args.gRing = place.gRing;
-  args.gPitch = place.gPitch;
+  setLayer(args, of.layers[layer]);
   args.errorWord = errors.device;
   args.layer = layer;
   for (int before = 0; before < group; ++before)

@@ -85,6 +85,28 @@ static void check_facts(void) {
   CHECK(sizeof(tuning) == (1 + count) * sizeof(int32_t));
 }
 
+/* Names lead to fields. */
+static void check_arguments(void) {
+  const char *decode = "replayjit_decode_args_t";
+  const replayjit_argument_t *found = NULL;
+  size_t count = 0;
+  for (; replayjit_argument(decode, count); ++count)
+    if (strcmp(replayjit_argument(decode, count)->name, "out") == 0)
+      found = replayjit_argument(decode, count);
+  CHECK(count == 40 && found != NULL);
+  CHECK(found->offset == offsetof(replayjit_decode_args_t, out));
+  CHECK(found->type == REPLAYJIT_FIELD_U64 && found->is_wide == 1);
+  CHECK(strcmp(found->stride, "out_stride") == 0);
+  CHECK(strcmp(found->doc, "[B, HV, V] out_type, written") == 0);
+  found = replayjit_argument("replayjit_layer_t", 4);
+  CHECK(found && strcmp(found->name, "state_pitch") == 0);
+  CHECK(found->offset == offsetof(replayjit_layer_t, state_pitch));
+  CHECK(found->type == REPLAYJIT_FIELD_I64 && found->stride == NULL);
+  CHECK(replayjit_argument("replayjit_materialize_args_t", 0) != NULL);
+  CHECK(replayjit_argument("replayjit_decode_spec_t", 0) == NULL);
+  CHECK(replayjit_argument(NULL, 0) == NULL);
+}
+
 static void check_specs(void) {
   replayjit_decode_spec_t spec;
   replayjit_decode_spec_init(&spec, sizeof(spec));
@@ -475,6 +497,7 @@ int main(int argc, char **argv) {
   check_specs();
   check_types();
   check_facts();
+  check_arguments();
 
   replayjit_device_t *device = NULL;
   OK(replayjit_device_create_emulation("sm_90a", &device));

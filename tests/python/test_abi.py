@@ -8,6 +8,7 @@ from ctypes import POINTER
 from pathlib import Path
 
 from replayjit import _abi
+from replayjit._library import library
 from replayjit.spec import facts
 
 TYPES = {
@@ -45,6 +46,9 @@ def fields_of(text, name):
 
 
 class AbiTest(unittest.TestCase):
+    def setUp(self):
+        library()  # It knows the fields of arguments.
+
     def test_structs(self):
         """A struct of this package may lack the header's newest fields."""
         text = header()
@@ -52,6 +56,16 @@ class AbiTest(unittest.TestCase):
             with self.subTest(name):
                 self.assertEqual(list(struct._fields_),
                                  fields_of(text, name)[:len(struct._fields_)])
+
+    def test_arguments_lie_where_the_library_says(self):
+        for name, (struct, _) in _abi._LEARNED.items():
+            described = list(_abi._described(library(), name))
+            self.assertNotEqual(described, [])
+            for one in described:
+                field = one.name.decode()
+                with self.subTest(struct=name, field=field):
+                    self.assertEqual(getattr(struct, field).offset, one.offset)
+                    self.assertNotEqual(one.doc, b"")
 
     def test_functions_have_the_parameters_of_the_header(self):
         text = header()

@@ -8,6 +8,7 @@ import replayjit
 from recurrence import Batch, Shape, emulation
 from replayjit import Spec, _abi, fused_recurrent_linear_replayssm_decode
 from replayjit._check import NUMBERS, number
+from replayjit._library import library
 
 #: Python's own names of the same types.
 CODES = {ctypes.c_int32: "=i", ctypes.c_uint32: "=I", ctypes.c_int64: "=q",
@@ -64,6 +65,7 @@ class NumberTest(unittest.TestCase):
             self.assertRaises(ValueError, number, "x", value, ctypes.c_int32)
 
     def test_every_field_of_a_struct(self):
+        library()  # It knows the fields of arguments.
         for struct_type in _abi.STRUCTS.values():
             if struct_type is _abi.DecodeArgs:
                 continue  # See there.

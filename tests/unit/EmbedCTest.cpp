@@ -252,3 +252,15 @@ TEST_CASE("embedded C needs a name and a cubin", "[aot]") {
   CHECK(embedAsC(kernel, "fine").status().message ==
         "kernel 'sample_kernel' has no cubin to embed");
 }
+
+TEST_CASE("the header says what is known of a parameter", "[aot]") {
+  const CompiledKernel kernel = sampleKernel();
+  auto source = embedAsC(kernel, "sample",
+                         {{"x", "[B] fp32, read"}, {"globalScratch", "none"}});
+  REQUIRE(source);
+  CHECK(source->header.find(" *   arg_x: [B] fp32, read\n") !=
+        std::string::npos);
+  // One that is not passed has no line, nor has one that nobody knows.
+  CHECK(source->header.find("none") == std::string::npos);
+  CHECK(source->header.find("arg_stride:") == std::string::npos);
+}

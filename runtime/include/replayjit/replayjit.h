@@ -603,6 +603,31 @@ REPLAYJIT_API replayjit_error_t *
 replayjit_layer_validate(const replayjit_decode_spec_t *spec,
                          const replayjit_layer_t *layer);
 
+/* A field of a struct of arguments, for bindings of other languages. */
+typedef enum replayjit_field_t {
+  REPLAYJIT_FIELD_U64 = 0, /* A device address. */
+  REPLAYJIT_FIELD_I64 = 1,
+  REPLAYJIT_FIELD_I32 = 2,
+  REPLAYJIT_FIELD_F32 = 3
+} replayjit_field_t;
+typedef struct replayjit_argument_t {
+  const char *name;   /* "state_pitch" */
+  const char *doc;    /* Type, shape, read or written, who has it. */
+  const char *stride; /* Of an address: the field that says how far rows or
+                       * slots lie apart; NULL: none. */
+  uint32_t offset;    /* In the struct, bytes. */
+  int32_t type;       /* replayjit_field_t */
+  int32_t is_wide;    /* The spec's alignment is a promise of it and its stride:
+                       * 1, if is_kda 2, else 0 */
+} replayjit_argument_t;
+
+/* Field `index` of "replayjit_decode_args_t", "replayjit_materialize_args_t" or
+ * "replayjit_layer_t", in order and without struct_size and reserved; it and
+ * its strings are there as long as the library. NULL past the last one and of
+ * any other struct. */
+REPLAYJIT_API const replayjit_argument_t *
+replayjit_argument(const char *struct_name, size_t index);
+
 /* Memory that kernels write and the host may read at any time. Zero it before
  * use. The first bad row fills it in, `kind` last; each adds one to count. A
  * bad row is then treated as padding. It never changes. */

@@ -1,10 +1,12 @@
 """The structs and functions of replayjit.h and replayjit_state.h, as far as this
 package uses them.
 
-Field for field the headers'; tests/python/test_abi.py compares the two.
+Field for field the headers'; tests/python/test_abi.py compares the two. Structs
+of arguments learn their fields from the library when it is opened.
 """
 
 import ctypes
+import threading
 from ctypes import POINTER, c_char_p, c_float, c_int32, c_int64, c_size_t
 from ctypes import c_uint32, c_uint64, c_void_p
 
@@ -39,6 +41,11 @@ class Struct(ctypes.Structure):
     """A struct whose fields refuse what they cannot hold."""
 
     def __init_subclass__(cls):
+        if "_fields_" in vars(cls):
+            cls._complete()
+
+    @classmethod
+    def _complete(cls):
         cls._checks = {field: _check_of(field, kind)
                        for field, kind in cls._fields_}
 
@@ -59,44 +66,64 @@ class DecodeArgs(ctypes.Structure):
     """Not a Struct: an operator fills in 40 fields at every call, of which it
     checks those that no tensor has."""
 
-    _fields_ = [
-        ("struct_size", c_uint32), ("reserved", c_uint32),
-        ("state_indices", c_uint64), ("state_index_stride", c_int64),
-        ("batch", c_int32), ("slots", c_int32), ("write_pos", c_uint64),
-        ("state", c_uint64), ("state_pitch", c_int64),
-        ("q", c_uint64), ("q_stride", c_int64),
-        ("a", c_uint64), ("a_stride", c_int64),
-        ("b", c_uint64), ("b_stride", c_int64),
-        ("a_log", c_uint64), ("dt_bias", c_uint64),
-        ("out", c_uint64), ("out_stride", c_int64),
-        ("d_ring", c_uint64), ("d_pitch", c_int64),
-        ("k_ring", c_uint64), ("k_pitch", c_int64),
-        ("g_ring", c_uint64), ("g_pitch", c_int64),
-        ("force_flush", c_uint64), ("scale", c_float), ("lower_bound", c_float),
-        ("k", c_uint64), ("k_stride", c_int64),
-        ("v", c_uint64), ("v_stride", c_int64), ("ring_base", c_uint64),
-        ("ring_indices", c_uint64), ("ring_index_stride", c_int64),
-        ("dst_indices", c_uint64), ("dst_index_stride", c_int64),
-        ("track_indices", c_uint64), ("track_index_stride", c_int64),
-        ("error_word", c_uint64), ("ring_slots", c_int32), ("layer", c_int32)]
-
 
 class Layer(Struct):
-    _fields_ = _fields(c_uint64, "state d_ring k_ring g_ring") + _fields(
-        c_int64, "state_pitch d_pitch k_pitch g_pitch")
+    pass
 
 
 class MaterializeArgs(Struct):
-    _fields_ = [("struct_size", c_uint32), ("reserved", c_uint32)] + _fields(
-        c_uint64, "layers src_indices dst_indices ring_indices write_pos "
-        "ring_base mask error_word") + _fields(
-            c_int64, "src_index_stride dst_index_stride ring_index_stride"
-        ) + _fields(c_int32, "batch num_layers slots ring_slots")
+    pass
 
 
 class ErrorWord(Struct):
     _fields_ = [("count", c_uint32), ("kind", c_uint32), ("row", c_int32),
                 ("layer", c_int32), ("value", c_int64)]
+
+
+class Argument(Struct):
+    _fields_ = [("name", c_char_p), ("doc", c_char_p), ("stride", c_char_p),
+                ("offset", c_uint32), ("type", c_int32), ("is_wide", c_int32)]
+
+
+#: Of replayjit_field_t.
+_FIELD_TYPES = (c_uint64, c_int64, c_int32, c_float)
+
+#: Structs of arguments, and what precedes the fields that the library tells of.
+_SIZED = [("struct_size", c_uint32), ("reserved", c_uint32)]
+_LEARNED = {
+    "replayjit_decode_args_t": (DecodeArgs, _SIZED),
+    "replayjit_layer_t": (Layer, []),
+    "replayjit_materialize_args_t": (MaterializeArgs, _SIZED),
+}
+
+#: What the library says of the fields of DecodeArgs: name -> Argument.
+DECODE_ARGUMENTS = {}
+
+_learning = threading.Lock()
+
+
+def _described(library, struct):
+    """The Arguments of a struct of that name."""
+    at = 0
+    while argument := library.replayjit_argument(struct.encode(), at):
+        yield argument.contents
+        at += 1
+
+
+def _learn(library):
+    """Gives the structs of arguments their fields, once."""
+    with _learning:
+        if DECODE_ARGUMENTS:
+            return
+        for name, (struct, first) in _LEARNED.items():
+            struct._fields_ = first + [
+                (one.name.decode(), _FIELD_TYPES[one.type])
+                for one in _described(library, name)]
+            if issubclass(struct, Struct):
+                struct._complete()
+        DECODE_ARGUMENTS.update(
+            (one.name.decode(), one)
+            for one in _described(library, "replayjit_decode_args_t"))
 
 
 DiagnosticFn = ctypes.CFUNCTYPE(None, c_void_p, c_char_p)
@@ -172,6 +199,7 @@ STRUCTS = {
     "replayjit_layer_t": Layer,
     "replayjit_materialize_args_t": MaterializeArgs,
     "replayjit_error_word_t": ErrorWord,
+    "replayjit_argument_t": Argument,
     "replayjit_jit_options_t": JitOptions,
     "replayjit_device_info_t": DeviceInfo,
     "replayjit_kernel_info_t": KernelInfo,
@@ -253,6 +281,7 @@ PLAIN = {
     "replayjit_version": (c_char_p, []),
     "replayjit_has_compiler": (c_int32, []),
     "replayjit_target_name": (c_char_p, [c_size_t]),
+    "replayjit_argument": (POINTER(Argument), [c_char_p, c_size_t]),
     "replayjit_error_code": (c_int32, [c_void_p]),
     "replayjit_error_message": (c_char_p, [c_void_p]),
     "replayjit_error_stage": (c_char_p, [c_void_p]),
@@ -275,7 +304,8 @@ PLAIN = {
 
 
 def declare(library):
-    """Gives the functions of `library`, a CDLL, their types."""
+    """Gives the functions of `library`, a CDLL, their types, and the structs of
+    arguments their fields."""
     for name, parameters in FALLIBLE.items():
         function = getattr(library, name)
         function.restype = c_void_p
@@ -284,4 +314,5 @@ def declare(library):
         function = getattr(library, name)
         function.restype = result
         function.argtypes = parameters
+    _learn(library)
     return library

@@ -1,6 +1,7 @@
 """The decode operators, with SGLang's signatures and a few keywords more."""
 
 import collections
+import functools
 from ctypes import c_float, c_int32, sizeof
 
 from . import _abi
@@ -19,21 +20,11 @@ _GATES = {
     "flat channel": lambda HV, K: (HV * K,),
 }
 
-#: Where an operand goes in DecodeArgs: its address and, if it has one, its pitch.
+#: Where an operand goes in DecodeArgs, if that has another name for it.
 _FIELDS = {
-    "mixed_qkv": ("q", "q_stride"),
-    "q": ("q", "q_stride"), "k": ("k", "k_stride"), "v": ("v", "v_stride"),
-    "a": ("a", "a_stride"), "b": ("b", "b_stride"),
-    "A_log": ("a_log", None), "dt_bias": ("dt_bias", None),
-    "initial_state": ("state", "state_pitch"), "out": ("out", "out_stride"),
-    "d_cache": ("d_ring", "d_pitch"), "k_cache": ("k_ring", "k_pitch"),
-    "g_cache": ("g_ring", "g_pitch"),
-    "ssm_state_indices": ("state_indices", "state_index_stride"),
-    "ring_indices": ("ring_indices", "ring_index_stride"),
-    "dst_indices": ("dst_indices", "dst_index_stride"),
-    "track_indices": ("track_indices", "track_index_stride"),
-    "write_pos": ("write_pos", None), "force_flush": ("force_flush", None),
-    "cache_base": ("ring_base", None),
+    "mixed_qkv": "q", "A_log": "a_log", "initial_state": "state",
+    "d_cache": "d_ring", "k_cache": "k_ring", "g_cache": "g_ring",
+    "ssm_state_indices": "state_indices", "cache_base": "ring_base",
 }
 
 #: What the operands say of a spec.
@@ -48,10 +39,15 @@ _Facts = collections.namedtuple("_Facts", """
 _OPTIONAL = ("force_flush", "cache_base", "ring_indices", "dst_indices",
              "track_indices")
 
-#: Operands whose addresses and pitches the alignment of a spec is about.
-_WIDE = ("mixed_qkv", "q", "k", "v", "out", "initial_state", "d_cache",
-         "k_cache")
-_WIDE_KDA = _WIDE + ("a", "dt_bias", "g_cache")
+
+@functools.lru_cache(maxsize=None)
+def _field_of(name):
+    """Of an operand: the field of its address, that of its pitch (None: it has
+    none), and whether the alignment of a spec is about it: of GDN's, of KDA's."""
+    argument = _abi.DECODE_ARGUMENTS[_FIELDS.get(name, name)]
+    pitch = argument.stride and argument.stride.decode()
+    return (argument.name.decode(), pitch,
+            (argument.is_wide == 1, argument.is_wide > 0))
 
 
 def _look_at_inputs(tensors, gates, found):
@@ -131,9 +127,9 @@ def _decode(family, gates, tensors, scale, use_qk_l2norm_in_kernel, lower_bound,
     state, index = found["initial_state"], found["ssm_state_indices"]
     slots, HV, V, K = state.shape
     bits = 0
-    for name in _WIDE_KDA if is_kda else _WIDE:
-        if name in found:
-            bits |= found[name].alignment_bits
+    for name, one in found.items():
+        if _field_of(name)[2][is_kda]:
+            bits |= one.alignment_bits
 
     facts = _Facts(
         family=family, is_kda=int(is_kda), num_key_heads=H, num_value_heads=HV,
@@ -165,7 +161,7 @@ def _decode(family, gates, tensors, scale, use_qk_l2norm_in_kernel, lower_bound,
                            lower_bound, c_float),
         error_word=address_of(error_word), layer=number("layer", layer, c_int32))
     for name, one in found.items():
-        address, pitch = _FIELDS[name]
+        address, pitch, _ = _field_of(name)
         setattr(args, address, one.address)
         if pitch:
             setattr(args, pitch, one.pitch)

@@ -1,0 +1,228 @@
+//===- Arguments.cpp - What a launch is handed, as a table ----------------===//
+
+#include "kernels/Arguments.h"
+
+#include <cstring>
+#include <fmt/format.h>
+
+namespace replayjit::internal {
+
+using Kind = Argument::Kind;
+using Access = Argument::Access;
+using Alignment = Argument::Alignment;
+
+const Argument &find(ArgumentTable table, std::string_view name) {
+  for (const Argument &argument : table)
+    if (name == argument.name)
+      return argument;
+  assert(false && "a name that the table does not have");
+  return table.front();
+}
+
+uint64_t &memberOf(const Argument &argument, void *args) {
+  assert(argument.bytes() == sizeof(uint64_t));
+  return *reinterpret_cast<uint64_t *>(static_cast<char *>(args) +
+                                       argument.offset);
+}
+
+template <typename T>
+static T valueOf(const Argument &argument, const void *args) {
+  assert(argument.bytes() == sizeof(T));
+  T value;
+  std::memcpy(&value, static_cast<const char *>(args) + argument.offset,
+              sizeof(T));
+  return value;
+}
+
+uint64_t memberOf(const Argument &argument, const void *args) {
+  return valueOf<uint64_t>(argument, args);
+}
+
+int32_t countOf(const Argument &argument, const void *args) {
+  return valueOf<int32_t>(argument, args);
+}
+
+std::vector<int64_t> innerDims(const DecodeSpec &spec,
+                               const Argument &argument) {
+  std::vector<int64_t> dims;
+  for (const Extent &extent : argument.shape.dims)
+    if (extent.size)
+      if (int64_t size = extent.size(spec))
+        dims.push_back(size);
+  return dims;
+}
+
+int64_t innerElements(const DecodeSpec &spec, const Argument &argument) {
+  int64_t count = 1;
+  for (const Extent &extent : argument.shape.dims)
+    if (extent.size)
+      if (int64_t size = extent.size(spec))
+        count *= size;
+  return count;
+}
+
+/// Bytes that divide the address.
+static int64_t alignmentOf(const DecodeSpec &spec, const Argument &argument) {
+  const int element = byteSize(argument.type.of(spec));
+  switch (argument.alignment) {
+  case Alignment::Element:
+    return element;
+  case Alignment::Wide:
+    return spec.alignment > 0 ? spec.alignment : element;
+  case Alignment::WideIfKda:
+    return spec.isKda && spec.alignment > 0 ? spec.alignment : element;
+  case Alignment::Eight:
+    return 8;
+  }
+  return element;
+}
+
+int64_t strideUnit(const DecodeSpec &spec, const Argument &argument) {
+  return alignmentOf(spec, argument) / byteSize(argument.type.of(spec));
+}
+
+//===----------------------------------------------------------------------===//
+// Words
+//===----------------------------------------------------------------------===//
+
+static std::string shapeText(const Argument &argument, const DecodeSpec *spec) {
+  std::string text;
+  for (const Extent &extent : argument.shape.dims) {
+    if (!extent.word)
+      break;
+    const char *comma = text.empty() ? "" : ", ";
+    if (!spec || !extent.size)
+      text += fmt::format("{}{}", comma, extent.word);
+    else if (int64_t size = extent.size(*spec))
+      text += fmt::format("{}{}", comma, size);
+  }
+  return text.empty() ? "" : "[" + text + "] ";
+}
+
+static const char *accessText(Access access) {
+  switch (access) {
+  case Access::Input:
+  case Access::Read:
+    return "read";
+  case Access::Written:
+    return "written";
+  case Access::Updated:
+    return "read and written";
+  }
+  return "";
+}
+
+std::string describe(ArgumentTable table, const Argument &argument,
+                     const DecodeSpec *spec) {
+  std::string text;
+  if (argument.kind == Kind::Pointer) {
+    const bool isFixed = spec || !argument.type.fact;
+    text = fmt::format(
+        "{}{}, {}", shapeText(argument, spec),
+        isFixed ? wordOf(spec ? argument.type.of(*spec) : argument.type.fixed)
+                : argument.type.word,
+        accessText(argument.access));
+    if (argument.mayBe0)
+      text += ", or 0";
+  } else if (argument.kind == Kind::Stride) {
+    const Argument &pointer = table[argument.pointer];
+    text = fmt::format("elements from one {} of {} to the next",
+                       pointer.isPer(perRow) ? "row" : "slot",
+                       spec ? pointer.name : divided(pointer.name, '_'));
+  } else {
+    text = wordOf(argument.type.fixed);
+  }
+  if (*argument.doc)
+    text += fmt::format("; {}", argument.doc);
+  if (!spec && *argument.presence.words)
+    text += fmt::format("; {}", argument.presence.words);
+  if (spec && !argument.isThere(*spec))
+    text = "not used";
+  return text;
+}
+
+//===----------------------------------------------------------------------===//
+// What is legal
+//===----------------------------------------------------------------------===//
+
+Status missingAddress(std::string_view name) {
+  return Status::invalid(
+      fmt::format("{}: 0 is not allowed; it must be a device address", name));
+}
+
+Status checkCounts(const ArgumentValues &values) {
+  for (const Argument &argument : values.table) {
+    if (argument.kind != Kind::Count || !argument.isThere(values.spec))
+      continue;
+    if (int32_t value = countOf(argument, values.args); value < 0)
+      return Status::invalid(
+          fmt::format("{}{}: {} is not allowed; it must be 0 or more",
+                      values.where, argument.name, value));
+  }
+  return Status::ok();
+}
+
+Status checkPointers(const ArgumentValues &values) {
+  for (const Argument &argument : values.table) {
+    if (argument.kind != Kind::Pointer || !argument.isThere(values.spec))
+      continue;
+    const uint64_t address = memberOf(argument, values.args);
+    if (address == 0) {
+      if (argument.mayBe0)
+        continue;
+      return missingAddress(values.where + argument.name);
+    }
+    const int64_t unit = alignmentOf(values.spec, argument);
+    if (address % unit != 0)
+      return Status::invalid(fmt::format(
+          "{}{}: {:#x} is not allowed; {} a multiple of {} bytes", values.where,
+          argument.name, address,
+          argument.mayBe0 ? "it must be 0 or" : "the address must be", unit));
+  }
+  return Status::ok();
+}
+
+/// Of a stride; times any count of rows or slots it is within 63 bits.
+static constexpr int64_t mostStrideBytes = int64_t(1) << 32;
+
+Status checkStrides(const ArgumentValues &values, bool hasRows) {
+  for (const Argument &argument : values.table) {
+    if (argument.kind != Kind::Stride || !argument.isThere(values.spec))
+      continue;
+    const Argument &pointer = values.table[argument.pointer];
+    if (pointer.isPer(perRow) && !hasRows)
+      continue;
+    const int64_t value = int64_t(memberOf(argument, values.args));
+    const int64_t most =
+        mostStrideBytes / byteSize(pointer.type.of(values.spec));
+    // Rows that are only read may repeat and overlap.
+    const bool isWritten =
+        pointer.access == Access::Written || pointer.access == Access::Updated;
+    const int64_t least =
+        isWritten ? innerElements(values.spec, pointer) : -most;
+    const int64_t unit = strideUnit(values.spec, pointer);
+    std::string allowed;
+    if (value > most || value < -most)
+      allowed = fmt::format("{} to {} (2^32 bytes)", least, most);
+    else if (value % unit != 0)
+      allowed = fmt::format("a multiple of {}", unit);
+    else if (value < least)
+      allowed = fmt::format("{} or more", least);
+    else
+      continue;
+    return Status::invalid(fmt::format("{}{}: {} is not allowed; it must be {}",
+                                       values.where, argument.name, value,
+                                       allowed));
+  }
+  return Status::ok();
+}
+
+void appendAddresses(const ArgumentValues &values,
+                     std::vector<NamedAddress> &all) {
+  for (const Argument &argument : values.table)
+    if (argument.kind == Kind::Pointer && argument.isThere(values.spec))
+      if (uint64_t address = memberOf(argument, values.args))
+        all.push_back({values.where + argument.name, address});
+}
+
+} // namespace replayjit::internal

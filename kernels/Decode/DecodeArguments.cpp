@@ -1,0 +1,151 @@
+//===- DecodeArguments.cpp - The arguments of a decode step ---------------===//
+//
+// Of Family::Replay and Packed, which share a parameter buffer, in both ABIs;
+// and of a layer's pool, which they have in common with materialize.
+//
+//===----------------------------------------------------------------------===//
+
+#include "kernels/Decode/DecodeArguments.h"
+
+#include "kernels/Decode/TritonArgs.h"
+
+#include <cstddef>
+
+namespace replayjit::internal {
+
+using namespace arguments;
+
+static constexpr Presence ifCursor{
+    [](Spec spec) { return spec.family == Family::Replay; }, "REPLAY only"};
+static constexpr Presence ifForceFlush{[](Spec spec) {
+                                         return spec.family == Family::Replay &&
+                                                spec.hasForceFlush;
+                                       },
+                                       "if has_force_flush"};
+static constexpr Presence ifDstIndices{
+    [](Spec spec) { return spec.hasDstIndices; }, "if has_dst_indices"};
+static constexpr Presence ifTrackIndices{
+    [](Spec spec) { return spec.hasTrackIndices; }, "if has_track_indices"};
+
+// The cursor may stand in for an absent force_flush, so neither is an Input,
+// nor are the indices.
+#define MEMBER(name) #name, offsetof(DecodeArgs, name)
+static constexpr auto decodeTable = linked(std::to_array<Argument>({
+    pointer(MEMBER(stateIndices), index, {perRow}),
+    stride(MEMBER(stateIndexStride), "stateIndices"),
+    count(MEMBER(batch)).says("B; 0 is a valid no-op"),
+    count(MEMBER(slots))
+        .says("states, and rings unless ring_slots counts them"),
+    pointer(MEMBER(writePos), i32, {perRow}, Read)
+        .only(ifCursor)
+        .says("ring rows in use, 0..L-1"),
+    pointer(MEMBER(state), arguments::state, {perSlot, HV, V, K}, Updated,
+            Wide),
+    stride(MEMBER(statePitch), "state"),
+    pointer(MEMBER(q), act, {perRow, qkv}, Input, Wide)
+        .says("q then k then v; or q alone, [B, H, K], if has_separate_qkv"),
+    stride(MEMBER(qStride), "q"),
+
+    pointer(MEMBER(a), gate, {perRow, HV, channels}, Input, WideIfKda),
+    stride(MEMBER(aStride), "a"),
+    pointer(MEMBER(b), beta, {perRow, HV}, Input),
+    stride(MEMBER(bStride), "b"),
+    pointer(MEMBER(aLog), param, {HV}, Input),
+    pointer(MEMBER(dtBias), bias, {HV, channels}, Input, WideIfKda),
+    pointer(MEMBER(out), output, {perRow, HV, V}, Written, Wide),
+    stride(MEMBER(outStride), "out"),
+
+    pointer(MEMBER(dRing), ring, {perRing, HV, L, V}, Updated, Wide)
+        .only(ifRing),
+    stride(MEMBER(dPitch), "dRing"),
+    pointer(MEMBER(kRing), ring, {perRing, H, L, K}, Updated, Wide)
+        .only(ifRing),
+    stride(MEMBER(kPitch), "kRing"),
+    pointer(MEMBER(gRing), f32, {perRing, HV, L, channels}, Updated, WideIfKda)
+        .only(ifRing),
+    stride(MEMBER(gPitch), "gRing"),
+    pointer(MEMBER(forceFlush), i32, {perRow}, Read)
+        .only(ifForceFlush)
+        .says("not 0: the row flushes"),
+    number(MEMBER(scale), f32).says("of q, after its norm"),
+    number(MEMBER(lowerBound), f32)
+        .says("of GATE_LOWER_BOUND: finite, negative"),
+
+    pointer(MEMBER(k), act, {perRow, H, K}, Input, Wide).only(ifSeparate),
+    stride(MEMBER(kStride), "k"),
+    pointer(MEMBER(v), act, {perRow, HV, V}, Input, Wide).only(ifSeparate),
+    stride(MEMBER(vStride), "v"),
+    pointer(MEMBER(ringBase), i32, {perRow}, Read)
+        .only(ifCircular)
+        .says("the place of the oldest ring row"),
+    pointer(MEMBER(ringIndices), index, {perRow})
+        .only(ifRingIndices)
+        .says("else those of states"),
+    stride(MEMBER(ringIndexStride), "ringIndices"),
+    pointer(MEMBER(dstIndices), index, {perRow})
+        .only(ifDstIndices)
+        .says("where a flush writes; else the states' own"),
+    stride(MEMBER(dstIndexStride), "dstIndices"),
+    pointer(MEMBER(trackIndices), index, {perRow})
+        .only(ifTrackIndices)
+        .says("where the new state goes too; null slots: nowhere"),
+    stride(MEMBER(trackIndexStride), "trackIndices"),
+    pointer(MEMBER(errorWord), i32, {}, Updated, Eight)
+        .orNull()
+        .says("a replayjit_error_word_t"),
+    count(MEMBER(ringSlots)).only(ifRingIndices),
+    number(MEMBER(layer), i32).says("what an error word calls this launch"),
+}));
+#undef MEMBER
+static_assert(covers(decodeTable, sizeof(DecodeArgs)));
+
+ArgumentTable decodeArguments() { return decodeTable; }
+
+/// The row of DecodeArgs for a member of another struct.
+static constexpr Argument like(std::string_view name, size_t offset) {
+  for (const Argument &argument : decodeTable)
+    if (name == argument.name)
+      return argument.at(offset);
+  assert(false && "DecodeArgs has no such member");
+  return decodeTable[0];
+}
+
+#define MEMBER(name) like(#name, offsetof(ReplayLayer, name))
+static constexpr auto layerTable = linked(std::to_array<Argument>(
+    {MEMBER(state), MEMBER(dRing), MEMBER(kRing), MEMBER(gRing),
+     MEMBER(statePitch), MEMBER(dPitch), MEMBER(kPitch), MEMBER(gPitch)}));
+#undef MEMBER
+static_assert(covers(layerTable, sizeof(ReplayLayer)));
+
+ArgumentTable layerArguments() { return layerTable; }
+
+#define MEMBER(name) like(#name, offsetof(TritonArgs, name))
+#define OTHER(name) #name, offsetof(TritonArgs, name)
+static constexpr auto tritonTable = std::to_array<Argument>({
+    MEMBER(q),
+    MEMBER(a),
+    MEMBER(b),
+    MEMBER(aLog),
+    MEMBER(dtBias),
+    MEMBER(out),
+    MEMBER(state),
+    pointer(OTHER(finalState), arguments::state, {perSlot, HV, V, K}, Updated,
+            Wide)
+        .says("where flushes go; usually state"),
+    MEMBER(dRing),
+    MEMBER(kRing),
+    MEMBER(gRing),
+    MEMBER(stateIndices),
+    MEMBER(writePos),
+    MEMBER(forceFlush),
+    MEMBER(scale),
+    pointer(OTHER(globalScratch), i32, {}).orNull().says("not used"),
+    pointer(OTHER(profileScratch), i32, {}).orNull().says("not used"),
+});
+#undef MEMBER
+#undef OTHER
+static_assert(covers(tritonTable, sizeof(TritonArgs)));
+
+ArgumentTable tritonArguments() { return tritonTable; }
+
+} // namespace replayjit::internal

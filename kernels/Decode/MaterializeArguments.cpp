@@ -1,0 +1,45 @@
+//===- MaterializeArguments.cpp - The arguments of materialize ------------===//
+
+#include "kernels/Decode/DecodeArguments.h"
+
+#include <cstddef>
+
+namespace replayjit::internal {
+
+using namespace arguments;
+
+static constexpr Presence ifMask{[](Spec spec) { return spec.hasMask; },
+                                 "if has_mask"};
+static constexpr Extent layers{"num_layers"};
+static constexpr Extent words{
+    "8", [](Spec) -> int64_t { return sizeof(ReplayLayer) / sizeof(int64_t); }};
+
+#define MEMBER(name) #name, offsetof(MaterializeArgs, name)
+static constexpr auto table = linked(std::to_array<Argument>({
+    pointer(MEMBER(layers), i64, {layers, words}).says("replayjit_layer_t"),
+    pointer(MEMBER(srcIndices), index, {perRow})
+        .says("of states and, unless has_ring_indices, rings"),
+    pointer(MEMBER(dstIndices), index, {perRow}),
+    pointer(MEMBER(ringIndices), index, {perRow})
+        .only(ifRingIndices)
+        .says("any where write_pos is 0"),
+    pointer(MEMBER(writePos), i32, {perRow}).says("the source's cursor"),
+    pointer(MEMBER(ringBase), i32, {perRow}).only(ifCircular),
+    pointer(MEMBER(mask), i32, {perRow}).only(ifMask).says("0 skips the row"),
+    pointer(MEMBER(errorWord), i32, {}, Updated, Eight)
+        .orNull()
+        .says("a replayjit_error_word_t"),
+    stride(MEMBER(srcIndexStride), "srcIndices"),
+    stride(MEMBER(dstIndexStride), "dstIndices"),
+    stride(MEMBER(ringIndexStride), "ringIndices"),
+    count(MEMBER(batch)).says("B"),
+    count(MEMBER(numLayers)),
+    count(MEMBER(slots)),
+    count(MEMBER(ringSlots)).only(ifRingIndices),
+}));
+#undef MEMBER
+static_assert(covers(table, sizeof(MaterializeArgs)));
+
+ArgumentTable materializeArguments() { return table; }
+
+} // namespace replayjit::internal
