@@ -2,7 +2,7 @@
 
 #include "runtime/CompileOnMiss.h"
 
-#include "kernels/Decode/DecodeBuilder.h"
+#include "kernels/FamilyBuilder.h"
 
 #include <mutex>
 #include <utility>

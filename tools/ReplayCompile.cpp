@@ -9,7 +9,7 @@
 #include "tools/SpecOptions.h"
 #include "tools/Tools.h"
 
-#include "kernels/Decode/DecodeBuilder.h"
+#include "kernels/FamilyBuilder.h"
 #include "kernels/Parameters.h"
 #include "runtime/KernelSource.h"
 #include "runtime/aot/EmbedC.h"

@@ -5,7 +5,7 @@
 #include "tools/RunOptions.h"
 #include "tools/Tools.h"
 
-#include "kernels/Decode/DecodeBuilder.h"
+#include "kernels/FamilyBuilder.h"
 
 #include <fmt/format.h>
 

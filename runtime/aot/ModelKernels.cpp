@@ -2,7 +2,7 @@
 
 #include "runtime/aot/ModelKernels.h"
 
-#include "kernels/Decode/MaterializeSpec.h"
+#include "kernels/Materialize/MaterializeSpec.h"
 
 #include <algorithm>
 

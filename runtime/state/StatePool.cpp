@@ -2,7 +2,7 @@
 
 #include "runtime/state/StatePool.h"
 
-#include "kernels/Decode/MaterializeSpec.h"
+#include "kernels/Materialize/MaterializeSpec.h"
 
 #include "runtime/state/Sizing.h"
 #include "runtime/state/StepPlan.h"

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "kernels/Decode/DecodeBuilder.h"
+#include "kernels/FamilyBuilder.h"
 #include "tests/unit/EmulatorTestSupport.h"
 #include "tests/unit/PlanProblem.h"
 

@@ -9,7 +9,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "tests/unit/RebuildModel.h"
-#include "kernels/Decode/DecodeBuilder.h"
+#include "kernels/FamilyBuilder.h"
 #include "runtime/Device.h"
 
 #include <catch2/catch.hpp>

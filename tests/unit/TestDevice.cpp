@@ -2,7 +2,7 @@
 
 #include "tests/unit/TestDevice.h"
 
-#include "kernels/Decode/DecodeBuilder.h"
+#include "kernels/FamilyBuilder.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,6 +1,6 @@
 //===- TritonAbiTest.cpp - Kernels that Triton could launch ---------------===//
 
-#include "kernels/Decode/DecodeBuilder.h"
+#include "kernels/FamilyBuilder.h"
 #include "kernels/Decode/TritonArgs.h"
 #include "runtime/CompileOnMiss.h"
 #include "runtime/DecodeLaunch.h"

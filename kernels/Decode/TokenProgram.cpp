@@ -1,10 +1,10 @@
-//===- DecodeBuilder.cpp - The decode step as a tile program --------------===//
+//===- TokenProgram.cpp - The decode step as a tile program ---------------===//
 //
 // The order of the steps is that of the operator contract (SGLang PR #28451).
 //
 //===----------------------------------------------------------------------===//
 
-#include "kernels/Decode/DecodeBuilder.h"
+#include "kernels/FamilyBuilder.h"
 
 #include "kernels/Decode/PoolProgram.h"
 #include "kernels/Decode/TritonArgs.h"

@@ -1,6 +1,6 @@
 //===- MaterializeSpec.h - Of the kernel that folds rings --------*- C++ -*-===//
-#ifndef REPLAYJIT_KERNELS_DECODE_MATERIALIZESPEC_H
-#define REPLAYJIT_KERNELS_DECODE_MATERIALIZESPEC_H
+#ifndef REPLAYJIT_KERNELS_MATERIALIZE_MATERIALIZESPEC_H
+#define REPLAYJIT_KERNELS_MATERIALIZE_MATERIALIZESPEC_H
 
 #include "kernels/Decode/DecodeSpec.h"
 

@@ -1,6 +1,6 @@
-//===- DecodeBuilder.h - The decode step as a tile program ------*- C++ -*-===//
-#ifndef REPLAYJIT_KERNELS_DECODE_DECODEBUILDER_H
-#define REPLAYJIT_KERNELS_DECODE_DECODEBUILDER_H
+//===- FamilyBuilder.h - The decode step as a tile program ------*- C++ -*-===//
+#ifndef REPLAYJIT_KERNELS_FAMILYBUILDER_H
+#define REPLAYJIT_KERNELS_FAMILYBUILDER_H
 
 #include "compiler/Compiler.h"
 #include "kernels/Decode/DecodeSpec.h"

@@ -1,6 +1,6 @@
 //===- MaterializeSpec.cpp - Of the kernel that folds rings ---------------===//
 
-#include "kernels/Decode/MaterializeSpec.h"
+#include "kernels/Materialize/MaterializeSpec.h"
 
 namespace replayjit::internal {
 
