@@ -118,7 +118,7 @@ void DecodeSession::acceptSharedRow(int index, const Row &row) {
   pools.state.accept(row.now.dstSlot, 0, pools.state.inner());
   if (row.now.trackSlot >= 0)
     pools.state.accept(row.now.trackSlot, 0, pools.state.inner());
-  if (spec.family == Family::Replay)
+  if (traitsOf(spec).rings)
     for (int place = 0; place < L; ++place)
       acceptRing(row.now.ringSlot, place);
 }
@@ -185,7 +185,7 @@ void DecodeSession::advance(Row &row) {
     if (!spec.hasRingIndices)
       row.ringSlot = row.slot;
   }
-  if (spec.family != Family::Replay)
+  if (!traitsOf(spec).rings)
     return;
   for (int j = row.cursor.writePos; j < L; ++j)
     poisonRing(row.now.ringSlot, ringRow(spec, row.cursor, j));

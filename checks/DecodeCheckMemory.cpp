@@ -2,6 +2,8 @@
 
 #include "checks/DecodeCheckMemory.h"
 
+#include "kernels/Families.h"
+
 #include <algorithm>
 #include <utility>
 
@@ -55,7 +57,7 @@ PoolMirrors MirrorLayout::pools(int64_t slots, int64_t ringSlots,
                padding + index++ * more);
     result.firstRow = firstSlot;
     // A ring of depth 1 is there, so that a kernel may be seen to leave it.
-    result.present = spec.family != Family::Packed || argument.isPer(perSlot);
+    result.present = traitsOf(spec).rings || argument.isPer(perSlot);
     return result;
   };
   PoolMirrors all;

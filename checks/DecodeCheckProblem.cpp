@@ -1,6 +1,7 @@
 //===- DecodeCheckProblem.cpp - Which problems are legal ------------------===//
 
 #include "checks/DecodeCheck.h"
+#include "kernels/Families.h"
 
 #include "kernels/Decode/DecodeReference.h" // and with it DecodeArgs.h
 
@@ -123,7 +124,7 @@ static Status checkSlots(const DecodeProblem &problem) {
 /// What happens to single rows.
 static Status checkEvents(const DecodeProblem &problem) {
   const DecodeSpec &spec = problem.spec;
-  const bool hasCursor = spec.family == Family::Replay;
+  const bool hasCursor = traitsOf(spec).rings;
   for (Status status :
        {onlyWith("forcedFlushes", "hasForceFlush", spec.hasForceFlush,
                  !problem.forcedFlushes.empty()),
@@ -230,7 +231,7 @@ Status validateProblem(const DecodeProblem &problem) {
     if (!status)
       return status;
 
-  if (!hasTokens(spec))
+  if (!traitsOf(spec).tokens)
     return Status::invalid(fmt::format("family: {} is not allowed here; it "
                                        "must be replay or packed",
                                        wordOf(spec.family)));

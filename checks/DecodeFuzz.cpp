@@ -2,6 +2,8 @@
 
 #include "checks/DecodeFuzz.h"
 
+#include "kernels/Families.h"
+
 #include <algorithm>
 #include <fmt/format.h>
 #include <initializer_list>
@@ -57,11 +59,16 @@ template <typename Struct> int drawFact(Draw &draw, const Fact<Struct> &fact) {
 }
 
 template <typename Struct>
-Struct drawFacts(Draw &draw, std::span<const Fact<Struct>> table) {
-  Struct all;
+void drawFacts(Draw &draw, std::span<const Fact<Struct>> table, Struct &all) {
   for (const Fact<Struct> &fact : table)
     fact.set(all, drawFact(draw, fact));
-  return all;
+}
+
+Family drawFamily(Draw &draw) {
+  std::vector<Family> listed; // as often as each says
+  for (size_t i = 0; i < allFamilies().size(); ++i)
+    listed.insert(listed.end(), allFamilies()[i]->draws, Family(i));
+  return listed[draw.below(int(listed.size()))];
 }
 
 /// Heads as large as they may be, so few and with so small a ring that an
@@ -102,7 +109,10 @@ void fitToTriton(DecodeSpec &spec) {
 
 /// Each fact by itself, and then what facts ask of each other.
 DecodeSpec drawSpec(Draw &draw, float &lowerBound) {
-  DecodeSpec spec = drawFacts(draw, decodeFacts());
+  DecodeSpec spec;
+  spec.family = drawFamily(draw);
+  drawFacts(draw, decodeFacts().subspan(1), spec);
+  const FamilyTraits &traits = traitsOf(spec);
   spec.numValueHeads *= spec.numKeyHeads;
   if (draw.once(10))
     drawLargeHeads(draw, spec);
@@ -113,14 +123,14 @@ DecodeSpec drawSpec(Draw &draw, float &lowerBound) {
   if (!spec.isKda)
     spec.gate = Gate::Softplus;
   lowerBound = draw.of({-5.0f, -5.0f, -3.0f, -2.0f});
-  if (spec.family != Family::Replay)
+  if (!traits.triton)
     spec.abi = LaunchAbi::Native;
-  if (spec.family == Family::Packed) {
+  if (!traits.rings) {
     spec.ringDepth = 1;
     spec.ringFormat = RingFormat::Raw;
     spec.hasRingIndices = false;
   }
-  if (spec.family == Family::Materialize) {
+  if (!traits.tokens) {
     spec.ringDepth = std::max(spec.ringDepth, 2);
     spec.hasDstIndices = spec.hasTrackIndices = false;
     spec.hasRingIndices = draw.once(2);
@@ -136,10 +146,12 @@ DecodeSpec drawSpec(Draw &draw, float &lowerBound) {
 
 DecodeTuning drawTuning(Draw &draw, const DecodeSpec &spec,
                         const Target &target) {
-  for (int tries = 0; tries < 20 && !draw.once(3); ++tries)
-    if (DecodeTuning any = drawFacts(draw, tuningFacts());
-        validate(spec, any, target))
+  for (int tries = 0; tries < 20 && !draw.once(3); ++tries) {
+    DecodeTuning any;
+    drawFacts(draw, tuningFacts(), any);
+    if (validate(spec, any, target))
       return any;
+  }
   return chooseTuning(spec, draw.of({1, 16, 256, 0}), target);
 }
 
@@ -246,7 +258,7 @@ template <typename Problem> void drawMemory(Draw &draw, Problem &problem) {
 
 void drawRun(Draw &draw, DecodeProblem &problem) {
   const DecodeSpec &spec = problem.spec;
-  const bool hasCursor = spec.family == Family::Replay;
+  const bool hasCursor = traitsOf(spec).rings;
   problem.batch =
       hasLargeHeads(spec) ? draw.of({1, 1, 2}) : draw.of({0, 1, 2, 3, 4, 5});
   problem.slots = 3 * problem.batch + draw.between(1, 4);
@@ -385,7 +397,7 @@ DecodeCase randomCase(uint64_t seed, const Target &target) {
   for (;;) {
     float lowerBound;
     const DecodeSpec spec = drawSpec(draw, lowerBound);
-    if (spec.family == Family::Materialize) {
+    if (!traitsOf(spec).tokens) {
       if (auto problem = drawProblem<MaterializeProblem>(draw, seed, target,
                                                          spec, lowerBound))
         return materializeCase(name, *problem);

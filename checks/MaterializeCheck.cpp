@@ -4,6 +4,7 @@
 
 #include "checks/DecodeCheckInputs.h"
 #include "checks/DecodeCheckMemory.h"
+#include "kernels/Materialize/MaterializeReference.h"
 
 #include <algorithm>
 #include <deque>

@@ -20,7 +20,7 @@ std::vector<int> Allowed::list() const {
   std::vector<int> all(values.begin(), values.end());
   if (!all.empty())
     return all;
-  all.resize(words.size());
+  all.resize(words().size());
   std::iota(all.begin(), all.end(), 0);
   return all;
 }
@@ -37,7 +37,7 @@ std::pair<int, int> Allowed::ends() const {
 std::string Allowed::text(int value) const {
   // A value without a word is a bug of the caller's, yet texts must differ.
   return isNumber() || !canHold(value) ? fmt::format("{}", value)
-                                       : std::string(words[value]);
+                                       : std::string(words()[value]);
 }
 
 std::string Allowed::text() const {

@@ -44,18 +44,23 @@ private:
 
 enum class FactKind : uint8_t { Number, Truth, Choice, Type };
 
+/// The words of an enum's values, from 0 on.
+using WordList = std::span<const std::string_view>;
+template <typename Enum> WordList allWords() { return wordsOf<Enum>; }
+
 /// What a fact can be and may be.
 struct Allowed {
   int low = 1, high = 0; ///< A range; empty while low > high.
   Few values = {};       ///< Single values, beside the range or without one.
-  /// Set by `fact`. The words of values from 0 on; a number has none.
+  // Set by `fact`. A number has no words.
   FactKind kind = FactKind::Number;
-  std::span<const std::string_view> words = {};
+  WordList (*wordList)() = nullptr;
 
-  constexpr bool isNumber() const { return words.empty(); }
+  constexpr bool isNumber() const { return !wordList; }
+  WordList words() const { return wordList ? wordList() : WordList(); }
   /// What the member can hold: any number, or a value that has a word.
   bool canHold(int value) const {
-    return isNumber() || (value >= 0 && size_t(value) < words.size());
+    return isNumber() || (value >= 0 && size_t(value) < words().size());
   }
   /// Whether a rule of this fact alone allows it. Without one, all words are.
   bool has(int value) const;
@@ -114,7 +119,9 @@ template <typename Value> constexpr FactKind kindOf() {
                                            : FactKind::Choice;
 }
 
-inline constexpr std::array<std::string_view, 2> truthWords = {"false", "true"};
+template <>
+inline constexpr std::array<std::string_view, 2> wordsOf<bool> = {"false",
+                                                                  "true"};
 
 /// The row of a member, with what follows from the member itself.
 template <auto member>
@@ -124,10 +131,8 @@ constexpr auto fact(Fact<typename MemberOf<member>::Struct> row) {
   row.get = [](const Struct &all) { return int(all.*member); };
   row.set = [](Struct &all, int value) { all.*member = Value(value); };
   row.allowed.kind = kindOf<Value>();
-  if constexpr (std::is_same_v<Value, bool>)
-    row.allowed.words = truthWords;
-  else if constexpr (std::is_enum_v<Value>)
-    row.allowed.words = wordsOf<Value>;
+  if constexpr (!std::is_same_v<Value, int>)
+    row.allowed.wordList = allWords<Value>;
   return row;
 }
 

@@ -1,4 +1,4 @@
-//===- FamilyBuilder.h - The decode step as a tile program ------*- C++ -*-===//
+//===- FamilyBuilder.h - The program of any kernel --------------*- C++ -*-===//
 #ifndef REPLAYJIT_KERNELS_FAMILYBUILDER_H
 #define REPLAYJIT_KERNELS_FAMILYBUILDER_H
 
@@ -7,24 +7,27 @@
 
 namespace replayjit::internal {
 
-/// The replay-level program of `spec`: what the operator contract says, and
-/// nothing about how the state is read. `spec` and `tuning` must be valid.
-mlir::OwningOpRef<mlir::ModuleOp> buildDecode(mlir::MLIRContext &context,
+// Each family's own, which its folder defines.
+#define REPLAYJIT_FAMILY(Name, word)                                           \
+  mlir::OwningOpRef<mlir::ModuleOp> build##Name(mlir::MLIRContext &context,    \
+                                                const DecodeSpec &spec,        \
+                                                const DecodeTuning &tuning);
+#include "kernels/Families.def"
+
+/// The replay-level program of `spec`, by its family: what the operator
+/// contract says, and nothing about how the state is read. `spec` and `tuning`
+/// must be valid.
+mlir::OwningOpRef<mlir::ModuleOp> buildKernel(mlir::MLIRContext &context,
                                               const DecodeSpec &spec,
                                               const DecodeTuning &tuning);
 
-/// The same for Family::Materialize; buildDecode calls it.
-mlir::OwningOpRef<mlir::ModuleOp> buildMaterialize(mlir::MLIRContext &context,
-                                                   const DecodeSpec &spec,
-                                                   const DecodeTuning &tuning);
-
 /// What the passes need to know of `spec` and `tuning`.
-PipelineOptions decodePipeline(const DecodeSpec &spec,
+PipelineOptions kernelPipeline(const DecodeSpec &spec,
                                const DecodeTuning &tuning);
 
 /// Validates, builds and compiles. `options.pipeline` is set from the spec.
 /// With `forHost` the result holds a host program instead of PTX and cubin.
-Result<CompiledKernel> compileDecode(Compiler &compiler, const DecodeSpec &spec,
+Result<CompiledKernel> compileKernel(Compiler &compiler, const DecodeSpec &spec,
                                      const DecodeTuning &tuning,
                                      const Target &target,
                                      CompileOptions options,

@@ -14,9 +14,13 @@ struct Parameter {
   const Argument *argument = nullptr;
 };
 
-/// The parameters of a kernel of `spec`, in order. The table of each family's
-/// struct is named here and nowhere else.
+/// The parameters of a kernel of `spec`, in order.
 std::vector<Parameter> parametersOf(const DecodeSpec &spec);
+
+/// One for each row of a table. The struct is `offset` bytes into the buffer,
+/// and `where` goes before the names.
+void appendParameters(std::vector<Parameter> &all, ArgumentTable table,
+                      const std::string &where = "", size_t offset = 0);
 
 } // namespace replayjit::internal
 

@@ -46,7 +46,7 @@ CompileFn compileOnMiss(AssembleOptions assemble) {
   return [pool, options](const CompileRequest &request) {
     std::unique_ptr<Compiler> compiler = pool->take();
     Result<CompiledKernel> kernel =
-        compileDecode(*compiler, request.spec, request.tuning, request.target,
+        compileKernel(*compiler, request.spec, request.tuning, request.target,
                       options, request.forHost);
     pool->giveBack(std::move(compiler));
     return kernel;

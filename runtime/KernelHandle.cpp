@@ -7,27 +7,8 @@
 #include <fmt/format.h>
 
 #include <limits>
-#include <type_traits>
 
 namespace replayjit::internal {
-
-static int64_t rowsOf(const DecodeArgs &args) { return args.batch; }
-static int64_t rowsOf(const MaterializeArgs &args) {
-  return int64_t(args.batch) * args.numLayers;
-}
-static int64_t rowsOf(const PlanArgs &args) { return args.batch; }
-
-static const char *argsOf(const DecodeSpec &spec) {
-  if (isPlan(spec))
-    return "PlanArgs";
-  return hasTokens(spec) ? "DecodeArgs" : "MaterializeArgs";
-}
-template <typename Args> static bool takes(const DecodeSpec &spec) {
-  if (isPlan(spec))
-    return std::is_same_v<Args, PlanArgs>;
-  return std::is_same_v<Args, DecodeArgs> == hasTokens(spec) &&
-         !std::is_same_v<Args, PlanArgs>;
-}
 
 Status
 KernelHandle::checkMemory(const std::vector<NamedAddress> &pointers) const {
@@ -41,23 +22,25 @@ KernelHandle::checkMemory(const std::vector<NamedAddress> &pointers) const {
   return Status::ok();
 }
 
-template <typename Args, typename Launch>
-Status KernelHandle::launchWith(const Args &args, ArgsCheck check,
+template <typename Launch>
+Status KernelHandle::launchWith(LaunchArgs args, ArgsCheck check,
                                 Launch launch) const {
   const KernelInfo &info = kernel->info;
   auto refused = [&info](std::string why) {
     return Status::invalid(fmt::format("launch '{}': {}", info.name, why));
   };
-  if (!takes<Args>(info.spec))
+  const ArgsStruct &taken = *familyOf(info.spec.family).args;
+  if (args.type != &taken)
     return refused(fmt::format("a kernel of family {} takes {}",
-                               wordOf(info.spec.family), argsOf(info.spec)));
+                               wordOf(info.spec.family), taken.name));
   if (check != ArgsCheck::None)
-    if (Status status = validateArgs(info.spec, args); !status)
+    if (Status status = taken.validate(info.spec, args.data); !status)
       return refused(status.message);
   if (check == ArgsCheck::Memory)
-    if (Status status = checkMemory(addressesOf(info.spec, args)); !status)
+    if (Status status = checkMemory(taken.addresses(info.spec, args.data));
+        !status)
       return status;
-  const int64_t rows = rowsOf(args);
+  const int64_t rows = taken.rows(args.data);
   const int64_t perRow = info.launch.blocksPerRow;
   constexpr int64_t mostBlocks = std::numeric_limits<int32_t>::max();
   if (rows < 0 || (perRow && rows > mostBlocks / perRow))
@@ -72,29 +55,17 @@ Status KernelHandle::launchWith(const Args &args, ArgsCheck check,
   });
 }
 
-static auto onOwnStream(Device &device) {
-  return [&device](LoadedKernel &kernel, Grid grid, const void *params,
-                   size_t bytes) {
-    return device.launch(kernel, grid, params, bytes);
-  };
+Status KernelHandle::launch(LaunchArgs args, ArgsCheck check) const {
+  return launchWith(args, check,
+                    [this](LoadedKernel &loaded, Grid grid, const void *params,
+                           size_t bytes) {
+                      return kernel->device->launch(loaded, grid, params,
+                                                    bytes);
+                    });
 }
 
-Status KernelHandle::launch(const DecodeArgs &args, ArgsCheck check) const {
-  return launchWith(args, check, onOwnStream(*kernel->device));
-}
-
-Status KernelHandle::launch(const MaterializeArgs &args,
-                            ArgsCheck check) const {
-  return launchWith(args, check, onOwnStream(*kernel->device));
-}
-
-Status KernelHandle::launch(const PlanArgs &args, ArgsCheck check) const {
-  return launchWith(args, check, onOwnStream(*kernel->device));
-}
-
-template <typename Args>
-Status KernelHandle::launchOnWith(void *stream, const Args &args,
-                                  ArgsCheck check, LaunchOrder order) const {
+Status KernelHandle::launchOn(void *stream, LaunchArgs args, ArgsCheck check,
+                              LaunchOrder order) const {
   if (order == LaunchOrder::Programmatic &&
       !kernel->info.spec.hasProgrammaticLaunch)
     return Status::invalid(fmt::format(
@@ -108,21 +79,6 @@ Status KernelHandle::launchOnWith(void *stream, const Args &args,
       [&](LoadedKernel &loaded, Grid grid, const void *params, size_t bytes) {
         return device.launchOn(stream, loaded, grid, params, bytes, order);
       });
-}
-
-Status KernelHandle::launchOn(void *stream, const DecodeArgs &args,
-                              ArgsCheck check, LaunchOrder order) const {
-  return launchOnWith(stream, args, check, order);
-}
-
-Status KernelHandle::launchOn(void *stream, const MaterializeArgs &args,
-                              ArgsCheck check, LaunchOrder order) const {
-  return launchOnWith(stream, args, check, order);
-}
-
-Status KernelHandle::launchOn(void *stream, const PlanArgs &args,
-                              ArgsCheck check, LaunchOrder order) const {
-  return launchOnWith(stream, args, check, order);
 }
 
 } // namespace replayjit::internal

@@ -2,7 +2,7 @@
 #ifndef REPLAYJIT_RUNTIME_KERNELHANDLE_H
 #define REPLAYJIT_RUNTIME_KERNELHANDLE_H
 
-#include "kernels/Plan/PlanArgs.h"
+#include "kernels/LaunchArgs.h"
 #include "runtime/Device.h"
 
 #include <memory>
@@ -48,25 +48,16 @@ class KernelHandle {
 public:
   const KernelInfo &info() const { return kernel->info; }
 
-  /// Launches args.batch rows (times the layers of a materialize launch) on
-  /// the device's own stream. A batch of 0 is a no-op. Nothing is locked,
-  /// allocated, read or written unless it fails, but see ArgsCheck::Memory.
-  Status launch(const DecodeArgs &args,
-                ArgsCheck check = ArgsCheck::Full) const;
-  Status launch(const MaterializeArgs &args,
-                ArgsCheck check = ArgsCheck::Full) const;
-  Status launch(const PlanArgs &args, ArgsCheck check = ArgsCheck::Full) const;
+  /// Launches the rows of `args`, the struct that the family of the kernel
+  /// takes (FamilyDescriptor::args), on the device's own stream. No rows are a
+  /// no-op. Nothing is locked, allocated, read or written unless it fails, but
+  /// see ArgsCheck::Memory.
+  Status launch(LaunchArgs args, ArgsCheck check = ArgsCheck::Full) const;
 
   /// The same on the caller's stream (see Device::launchOn), which may be under
   /// capture. LaunchOrder::Programmatic is InvalidArgument for a kernel whose
   /// spec does not have it.
-  Status launchOn(void *stream, const DecodeArgs &args,
-                  ArgsCheck check = ArgsCheck::Full,
-                  LaunchOrder order = LaunchOrder::Serial) const;
-  Status launchOn(void *stream, const MaterializeArgs &args,
-                  ArgsCheck check = ArgsCheck::Full,
-                  LaunchOrder order = LaunchOrder::Serial) const;
-  Status launchOn(void *stream, const PlanArgs &args,
+  Status launchOn(void *stream, LaunchArgs args,
                   ArgsCheck check = ArgsCheck::Full,
                   LaunchOrder order = LaunchOrder::Serial) const;
 
@@ -84,11 +75,8 @@ public:
 
 private:
   Status checkMemory(const std::vector<NamedAddress> &pointers) const;
-  template <typename Args, typename Launch>
-  Status launchWith(const Args &args, ArgsCheck check, Launch launch) const;
-  template <typename Args>
-  Status launchOnWith(void *stream, const Args &args, ArgsCheck check,
-                      LaunchOrder order) const;
+  template <typename Launch>
+  Status launchWith(LaunchArgs args, ArgsCheck check, Launch launch) const;
 
   std::shared_ptr<const Prepared> kernel;
 };

@@ -210,7 +210,7 @@ Result<LaunchTime> replayjit::internal::timeLaunch(Device &device,
                                                    const LaunchConfig &launch,
                                                    const DecodeSpec &spec,
                                                    int batch) {
-  if (!hasTokens(spec))
+  if (!traitsOf(spec).tokens)
     return Status::error(StatusCode::Unsupported,
                          "only kernels that decode a token are timed");
   Pool pool(device, spec, batch);

@@ -268,7 +268,7 @@ Status Run::readProgram() {
     return parsed.status();
   program = std::move(parsed->module);
   name = parsed->kernelName;
-  compileOptions.pipeline = decodePipeline(spec, tuning);
+  compileOptions.pipeline = kernelPipeline(spec, tuning);
   return Status::ok();
 }
 
@@ -289,7 +289,7 @@ Result<CompiledKernel> Run::compileStages(const CompileOptions &all) {
   if (!cache)
     return cache.status();
   KernelSource source(std::move(*cache), once, [&](const CompileRequest &of) {
-    return compileDecode(compiler, of.spec, of.tuning, of.target, all);
+    return compileKernel(compiler, of.spec, of.tuning, of.target, all);
   });
   Result<CompileOnce::Answer> answer = source.find({spec, tuning, target});
   if (!answer)

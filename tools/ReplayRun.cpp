@@ -134,7 +134,7 @@ Row Runner::run(Device &device, const DecodeCase &entry, int nameWidth,
   };
 
   Result<CompiledKernel> kernel =
-      compileDecode(compiler, spec, tuning, target, compileOptions,
+      compileKernel(compiler, spec, tuning, target, compileOptions,
                     /*forHost=*/device.isEmulation());
   if (!kernel)
     return failed(kernel.status());
@@ -152,7 +152,7 @@ Row Runner::run(Device &device, const DecodeCase &entry, int nameWidth,
   std::string time = "-";
   // A kernel that computes wrongly is not timed.
   if (row.passed() && !device.isEmulation() && !options.noTiming &&
-      entry.problem.batch > 0 && hasTokens(spec)) {
+      entry.problem.batch > 0 && traitsOf(spec).tokens) {
     Result<LaunchTime> timed =
         timeLaunch(device, **loaded, kernel->launch, spec, entry.problem.batch);
     if (timed)

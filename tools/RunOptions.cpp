@@ -2,6 +2,8 @@
 
 #include "tools/RunOptions.h"
 
+#include "kernels/Families.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -105,7 +107,7 @@ void RunOptions::addTo(CLI::App &app) {
   app.add_flag("--misaligned", problem.misaligned,
                "Move every pointer by one element; needs --alignment 0")
       ->group(run);
-  kernel.addTo(app, /*hasPlans=*/false);
+  kernel.addTo(app, has<&FamilyTraits::states>);
 }
 
 uint64_t RunOptions::firstSeed() const {
@@ -181,7 +183,7 @@ RunOptions::materializeFor(const DecodeSpec &spec) const {
 /// What the table calls the kernel of the flags.
 static std::string nameOf(const DecodeSpec &spec) {
   std::string name;
-  if (spec.family != Family::Replay)
+  if (spec.family != DecodeSpec().family)
     name = fmt::format("{}-", wordOf(spec.family));
   name += spec.readout == Readout::Rebuild ? "rebuild"
           : spec.isKda                     ? "kda"
@@ -203,7 +205,7 @@ Result<std::vector<DecodeCase>> RunOptions::cases(const Target &target,
       return spec.status();
     const DecodeTuning tuning =
         kernel.tuning(*spec, problem.batch, target, multiprocessors);
-    if (spec->family == Family::Materialize) {
+    if (traitsOf(*spec).states && !traitsOf(*spec).tokens) {
       Result<MaterializeProblem> fold = materializeFor(*spec);
       if (!fold)
         return fold.status();

@@ -2,6 +2,8 @@
 
 #include "tools/SpecOptions.h"
 
+#include "kernels/Families.h"
+
 #include <climits>
 #include <fmt/format.h>
 
@@ -39,7 +41,7 @@ static CLI::Option *addFlag(CLI::App &app, const Fact<Struct> &fact,
       ->check(oneOf(words));
 }
 
-void SpecOptions::addFactsTo(CLI::App &app, bool hasPlans) {
+void SpecOptions::addFactsTo(CLI::App &app, OffersFn offers) {
   const size_t before = app.get_options({}).size();
   CLI::Option *preset = app.add_option("--model", model,
                                        "Start from a model: qwen3-next, "
@@ -54,7 +56,7 @@ void SpecOptions::addFactsTo(CLI::App &app, bool hasPlans) {
     std::erase_if(values, [&](int value) {
       DecodeSpec spec;
       fact.set(spec, value);
-      return isPlan(spec) && !hasPlans;
+      return offers && !offers(spec);
     });
     addFlag(app, fact, values, specGiven[fact.name])
         ->group(fact.allowed.kind == FactKind::Type ? "Element types"
@@ -65,8 +67,8 @@ void SpecOptions::addFactsTo(CLI::App &app, bool hasPlans) {
   std::erase(factOptions, app.get_option("--readout"));
 }
 
-void SpecOptions::addTo(CLI::App &app, bool hasPlans) {
-  addFactsTo(app, hasPlans);
+void SpecOptions::addTo(CLI::App &app, OffersFn offers) {
+  addFactsTo(app, offers);
   const char *const choices = "Tuning";
   app.add_option("--rows", rows,
                  "Choose what is not given below for so many requests at once; "
@@ -101,7 +103,8 @@ Result<DecodeSpec> SpecOptions::spec() const {
   auto isGiven = [&](const char *name) {
     return specGiven.at(name).has_value();
   };
-  if (spec.family == Family::Packed && !isGiven("ringDepth"))
+  const FamilyTraits &traits = traitsOf(spec);
+  if (traits.states && !traits.rings && !isGiven("ringDepth"))
     spec.ringDepth = 1;
   // A type that is not given is that of the tensor it goes with.
   if (!isGiven("gateType"))

@@ -16,10 +16,13 @@ namespace replayjit::internal {
 /// application that it was added to.
 class SpecOptions {
 public:
-  /// `hasPlans`: the plans of a step are among the families.
-  void addTo(CLI::App &app, bool hasPlans = true);
+  /// Whether a family, as a spec has it, is among those of the flag.
+  using OffersFn = bool (*)(const DecodeSpec &spec);
+
+  /// Without `offers` all families are.
+  void addTo(CLI::App &app, OffersFn offers = nullptr);
   /// Only the flags of the DecodeSpec.
-  void addFactsTo(CLI::App &app, bool hasPlans = true);
+  void addFactsTo(CLI::App &app, OffersFn offers = nullptr);
 
   /// The flags that say what is computed, --readout excepted.
   const std::vector<CLI::Option *> &facts() const { return factOptions; }

@@ -104,17 +104,6 @@ Status validateArgs(const DecodeSpec &spec, const DecodeArgs &args) {
   return checkStrides(values, args.batch > 1);
 }
 
-Status validateArgs(const DecodeSpec &spec, const MaterializeArgs &args) {
-  const ArgumentValues values{spec, materializeArguments(), &args};
-  if (Status status = checkCounts(values); !status)
-    return status;
-  if (args.batch == 0 || args.numLayers == 0)
-    return Status::ok();
-  if (Status status = checkPointers(values); !status)
-    return status;
-  return checkStrides(values, args.batch > 1);
-}
-
 //===----------------------------------------------------------------------===//
 // The pointers by name
 //===----------------------------------------------------------------------===//
@@ -127,11 +116,10 @@ std::vector<NamedAddress> addressesOf(const DecodeSpec &spec,
   return all;
 }
 
-std::vector<NamedAddress> addressesOf(const DecodeSpec &spec,
-                                      const MaterializeArgs &args) {
-  std::vector<NamedAddress> all;
-  if (args.batch > 0 && args.numLayers > 0)
-    appendAddresses({spec, materializeArguments(), &args}, all);
+std::vector<Parameter> decodeParameters(const DecodeSpec &spec) {
+  std::vector<Parameter> all;
+  appendParameters(all, spec.abi == LaunchAbi::Triton ? tritonArguments()
+                                                      : decodeArguments());
   return all;
 }
 

@@ -7,11 +7,11 @@
 #ifndef REPLAYJIT_KERNELS_DECODE_DECODEARGS_H
 #define REPLAYJIT_KERNELS_DECODE_DECODEARGS_H
 
-#include "kernels/Arguments.h"
+#include "kernels/Parameters.h"
 
 namespace replayjit::internal {
 
-/// The arguments of one launch of Family::Replay or Packed. This struct is the
+/// The arguments of one launch of kernels that have tokens. This struct is the
 /// kernel's parameter buffer, byte for byte; decodeArguments() says what each
 /// member is. Pointers are device addresses owned by the caller; strides and
 /// pitches count elements. Inner dimensions are dense. What a spec does not
@@ -19,6 +19,8 @@ namespace replayjit::internal {
 /// the constant cache, and a block waits for the first line before it can ask
 /// for anything else.
 struct DecodeArgs {
+  static constexpr const char *structName = "DecodeArgs";
+
   uint64_t stateIndices = 0;
   int64_t stateIndexStride = 1;
   int32_t batch = 0, slots = 0;
@@ -60,31 +62,16 @@ struct DecodeArgs {
   int32_t ringSlots = 0, layer = 0;
 };
 
-/// One layer of a launch of Family::Materialize, in device memory. Members are
-/// those of DecodeArgs.
+/// One layer of a launch over several, in device memory. Members are those of
+/// DecodeArgs.
 struct ReplayLayer {
   uint64_t state = 0, dRing = 0, kRing = 0, gRing = 0;
   int64_t statePitch = 0, dPitch = 0, kPitch = 0, gPitch = 0;
 };
 
-/// The arguments of one launch of Family::Materialize: for each row and layer,
-/// the state of slot dst becomes checkpoint plus ring of slot src. A row whose
-/// src or dst is a null slot is skipped. Where src = dst the caller sets the
-/// cursor to 0 afterwards. A slot that is the dst of one row and the src of
-/// another, or the dst of two, ends undefined.
-struct MaterializeArgs {
-  uint64_t layers = 0; ///< [numLayers] ReplayLayer
-  uint64_t srcIndices = 0, dstIndices = 0, ringIndices = 0;
-  uint64_t writePos = 0, ringBase = 0, mask = 0;
-  uint64_t errorWord = 0; ///< An ErrorWord, or 0
-  int64_t srcIndexStride = 1, dstIndexStride = 1, ringIndexStride = 1;
-  int32_t batch = 0, numLayers = 0, slots = 0, ringSlots = 0;
-};
-
 /// What each member is; see Arguments.h.
 ArgumentTable decodeArguments();
 ArgumentTable layerArguments();
-ArgumentTable materializeArguments();
 
 /// The pool among the arguments of a decode step.
 ReplayLayer layerOf(const DecodeArgs &args);
@@ -149,18 +136,18 @@ constexpr RingCursor nextCursor(const DecodeSpec &spec, RingCursor cursor,
 /// spec. A stride or pitch of more than 2^32 bytes either way is refused, so
 /// that no offset of a row or slot passes 63 bits.
 Status validateArgs(const DecodeSpec &spec, const DecodeArgs &args);
-Status validateArgs(const DecodeSpec &spec, const MaterializeArgs &args);
 
 /// The same for a layer before it goes to device memory.
 Status validateLayer(const DecodeSpec &spec, const ReplayLayer &layer);
 
 /// The pointers that a launch follows, of arguments that validateArgs finds
-/// right: none without a row. Those in a table of layers, which is in device
-/// memory, are not among them.
+/// right: none without a row.
 std::vector<NamedAddress> addressesOf(const DecodeSpec &spec,
                                       const DecodeArgs &args);
-std::vector<NamedAddress> addressesOf(const DecodeSpec &spec,
-                                      const MaterializeArgs &args);
+inline int64_t rowsOf(const DecodeArgs &args) { return args.batch; }
+
+/// What a family that takes them has as FamilyDescriptor::parameters.
+std::vector<Parameter> decodeParameters(const DecodeSpec &spec);
 
 /// Gate::LowerBound: lower_bound must be finite and negative. Predecayed rings
 /// grow as exp(-P): (L-1) |lower_bound| may be at most 80.

@@ -1,13 +1,14 @@
 //===- DecodeArguments.cpp - The arguments of a decode step ---------------===//
 //
-// Of Family::Replay and Packed, which share a parameter buffer, in both ABIs;
-// and of a layer's pool, which they have in common with materialize.
+// Of kernels that have tokens, in both ABIs; and of a layer's pool, which they
+// have in common with materialize.
 //
 //===----------------------------------------------------------------------===//
 
 #include "kernels/Decode/DecodeArguments.h"
 
 #include "kernels/Decode/TritonArgs.h"
+#include "kernels/Families.h"
 
 #include <cstddef>
 
@@ -15,13 +16,10 @@ namespace replayjit::internal {
 
 using namespace arguments;
 
-static constexpr Presence ifCursor{
-    [](Spec spec) { return spec.family == Family::Replay; }, "REPLAY only"};
-static constexpr Presence ifForceFlush{[](Spec spec) {
-                                         return spec.family == Family::Replay &&
-                                                spec.hasForceFlush;
-                                       },
-                                       "if has_force_flush"};
+static constexpr Presence ifCursor{has<&FamilyTraits::rings>, "REPLAY only"};
+static constexpr Presence ifForceFlush{
+    [](Spec spec) { return traitsOf(spec).forcedFlush && spec.hasForceFlush; },
+    "if has_force_flush"};
 static constexpr Presence ifDstIndices{
     [](Spec spec) { return spec.hasDstIndices; }, "if has_dst_indices"};
 static constexpr Presence ifTrackIndices{

@@ -1,6 +1,6 @@
 //===- DecodeArguments.h - What the tables of pools share -------*- C++ -*-===//
 //
-// Words of the tables of arguments in this folder and in kernels/Plan: types,
+// Words of the tables of arguments in the folders of families: types,
 // dimensions, and what a spec may lack.
 //
 //===----------------------------------------------------------------------===//

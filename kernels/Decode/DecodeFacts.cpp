@@ -2,32 +2,24 @@
 //
 // What is said here of a member of DecodeSpec or DecodeTuning is said nowhere
 // else; Facts.h tells what follows. Rules between facts are functions of
-// DecodeSpec.cpp. The C struct in replayjit.h has the same members in the same
-// order.
+// DecodeSpec.cpp and of a family's folder. The C struct in replayjit.h has the
+// same members in the same order.
 //
 //===----------------------------------------------------------------------===//
 
 #include "kernels/Decode/DecodeSpec.h"
+#include "kernels/Families.h"
 
 namespace replayjit::internal {
 
 using enum DataType;
 
-static bool isOfPool(const DecodeSpec &spec) { return !isPlan(spec); }
-static bool isOfToken(const DecodeSpec &spec) { return hasTokens(spec); }
-static bool isReplay(const DecodeSpec &spec) {
-  return spec.family == Family::Replay;
-}
-static bool isMaterialize(const DecodeSpec &spec) {
-  return spec.family == Family::Materialize;
-}
-static bool hasRingRows(const DecodeSpec &spec) {
-  return isOfPool(spec) && spec.family != Family::Packed;
-}
+static constexpr auto ofStates = has<&FamilyTraits::states>;
+static constexpr auto ofTokens = has<&FamilyTraits::tokens>;
 /// A rebuild readout rounds its operands to the output's type.
 static bool hasOutType(const DecodeSpec &spec) {
-  return isOfToken(spec) ||
-         (isMaterialize(spec) && spec.readout == Readout::Rebuild);
+  return traitsOf(spec).tokens ||
+         (traitsOf(spec).states && spec.readout == Readout::Rebuild);
 }
 
 // What a name need not say.
@@ -57,22 +49,17 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
         .doc = "Which kernel: of tokens with a ring, of tokens without one, of "
                "rings to fold, or of the cursors of a step",
         .flag = "--family",
-        .parts = {"decode", "packed", "materialize", "plan_begin",
-                  "plan_commit"},
-        .draws = {Family::Replay, Family::Replay, Family::Replay,
-                  Family::Replay, Family::Replay, Family::Packed,
-                  Family::Materialize},
     }),
     fact<&DecodeSpec::isKda>({
         .name = "isKda",
-        .in = isOfPool,
+        .in = ofStates,
         .doc = "Kimi Delta Attention: the gate is a vector over K",
         .flag = "--kda",
         .parts = {"gdn", "kda"},
     }),
     fact<&DecodeSpec::numKeyHeads>({
         .name = "numKeyHeads",
-        .in = isOfPool,
+        .in = ofStates,
         .allowed = {1, maxHeads},
         .doc = "Key heads, H",
         .flag = "--heads",
@@ -81,7 +68,7 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
     }),
     fact<&DecodeSpec::numValueHeads>({
         .name = "numValueHeads",
-        .in = isOfPool,
+        .in = ofStates,
         .allowed = {1, maxHeads},
         .doc = "Value heads, a multiple of H",
         .flag = "--value-heads",
@@ -90,7 +77,7 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
     }),
     fact<&DecodeSpec::headDimK>({
         .name = "headDimK",
-        .in = isOfPool,
+        .in = ofStates,
         .allowed = {1, maxHeadDim},
         .doc = "Size of a key head, K",
         .flag = "--k",
@@ -99,7 +86,7 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
     }),
     fact<&DecodeSpec::headDimV>({
         .name = "headDimV",
-        .in = isOfPool,
+        .in = ofStates,
         .allowed = {1, maxHeadDim},
         .doc = "Size of a value head, V",
         .flag = "--v",
@@ -116,7 +103,7 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
     }),
     fact<&DecodeSpec::actType>({
         .name = "actType",
-        .in = isOfToken,
+        .in = ofTokens,
         .allowed = {.values = floats},
         .doc = "Type of q, k and v",
         .flag = "--act",
@@ -125,7 +112,7 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
     }),
     fact<&DecodeSpec::gateType>({
         .name = "gateType",
-        .in = isOfToken,
+        .in = ofTokens,
         .allowed = {.values = floats},
         .doc = "Type of a: that of q, or fp32",
         .flag = "--gate-type",
@@ -133,7 +120,7 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
     }),
     fact<&DecodeSpec::betaType>({
         .name = "betaType",
-        .in = isOfToken,
+        .in = ofTokens,
         .allowed = {.values = floats},
         .doc = "Type of b: that of q, or fp32",
         .flag = "--beta-type",
@@ -142,7 +129,7 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
     }),
     fact<&DecodeSpec::paramType>({
         .name = "paramType",
-        .in = isOfToken,
+        .in = ofTokens,
         .allowed = {.values = {F32, BF16}},
         .doc = "Type of A_log",
         .flag = "--param-type",
@@ -151,7 +138,7 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
     }),
     fact<&DecodeSpec::biasType>({
         .name = "biasType",
-        .in = isOfToken,
+        .in = ofTokens,
         .allowed = {.values = {F32, BF16}},
         .doc = "Type of dt_bias",
         .flag = "--bias-type",
@@ -170,7 +157,7 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
     }),
     fact<&DecodeSpec::stateType>({
         .name = "stateType",
-        .in = isOfPool,
+        .in = ofStates,
         .allowed = {.values = floats},
         .doc = "Type of the state",
         .flag = "--state",
@@ -179,7 +166,7 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
     }),
     fact<&DecodeSpec::ringType>({
         .name = "ringType",
-        .in = hasRingRows,
+        .in = has<&FamilyTraits::rings>,
         .allowed = {.values = floats},
         .doc = "Type of the ring's d and k; its gates are fp32",
         .flag = "--ring",
@@ -196,7 +183,7 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
     }),
     fact<&DecodeSpec::qkL2Norm>({
         .name = "qkL2Norm",
-        .in = isOfToken,
+        .in = ofTokens,
         .doc = "q and k are L2-normalized over K (eps 1e-6)",
         .flag = "--no-l2norm",
         .parts = {"nonorm", "l2norm"},
@@ -204,7 +191,7 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
     }),
     fact<&DecodeSpec::gate>({
         .name = "gate",
-        .in = isOfToken,
+        .in = ofTokens,
         .doc = "How a decay follows from a; the bounded gate needs KDA",
         .flag = "--gate",
         .parts = {"", "lowerbound"},
@@ -212,7 +199,7 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
     }),
     fact<&DecodeSpec::betaRound>({
         .name = "betaRound",
-        .in = isOfToken,
+        .in = ofTokens,
         .doc = "beta is rounded through the type of b",
         .flag = "--beta-round",
         .parts = {"", "betaround"},
@@ -220,7 +207,7 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
     }),
     fact<&DecodeSpec::hasForceFlush>({
         .name = "hasForceFlush",
-        .in = isReplay,
+        .in = has<&FamilyTraits::forcedFlush>,
         .doc = "The force_flush argument is present",
         .flag = "--no-force-flush",
         .parts = {"noforce", "force"},
@@ -228,7 +215,7 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
     }),
     fact<&DecodeSpec::ringFormat>({
         .name = "ringFormat",
-        .in = isOfPool,
+        .in = ofStates,
         .doc = "What a ring row of KDA holds; all but raw need the bounded "
                "gate, the L2 norm and as many value heads as key heads",
         .flag = "--ring-format",
@@ -246,7 +233,7 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
     }),
     fact<&DecodeSpec::hasSeparateQkv>({
         .name = "hasSeparateQkv",
-        .in = isOfToken,
+        .in = ofTokens,
         .doc = "q, k and v are three tensors instead of one",
         .flag = "--separate-qkv",
         .parts = {"", "qkv"},
@@ -254,7 +241,7 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
     }),
     fact<&DecodeSpec::hasRingIndices>({
         .name = "hasRingIndices",
-        .in = isOfPool,
+        .in = ofStates,
         .doc = "Rings have indices of their own",
         .flag = "--ring-indices",
         .parts = {"", "ringidx"},
@@ -262,7 +249,7 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
     }),
     fact<&DecodeSpec::hasDstIndices>({
         .name = "hasDstIndices",
-        .in = isOfPool,
+        .in = ofStates,
         .doc = "A flush writes the state to the slot of another index",
         .flag = "--dst-indices",
         .parts = {"", "dst"},
@@ -270,7 +257,7 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
     }),
     fact<&DecodeSpec::hasTrackIndices>({
         .name = "hasTrackIndices",
-        .in = isOfPool,
+        .in = ofStates,
         .doc = "A further index says where the state is stored too",
         .flag = "--track-indices",
         .parts = {"", "track"},
@@ -278,7 +265,7 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
     }),
     fact<&DecodeSpec::hasMask>({
         .name = "hasMask",
-        .in = isMaterialize,
+        .in = has<&FamilyTraits::mask>,
         .doc = "Materialize: the mask argument is present",
         .flag = "--no-mask",
         .parts = {"nomask", "mask"},
@@ -294,7 +281,7 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
     }),
     fact<&DecodeSpec::hasProgrammaticLaunch>({
         .name = "hasProgrammaticLaunch",
-        .in = isOfPool,
+        .in = ofStates,
         .doc = "May start before the kernel before it ends; needs sm_90",
         .flag = "--programmatic-launch",
         .parts = {"", "pdl"},
@@ -310,7 +297,7 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
     }),
     fact<&DecodeSpec::readout>({
         .name = "readout",
-        .in = isOfPool,
+        .in = ofStates,
         .doc = "How the state is read: its parts by fp32 products, or tiles of "
                "it that tensor cores make",
         .flag = "--readout",
@@ -320,7 +307,7 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
     }),
     fact<&DecodeSpec::alignment>({
         .name = "alignment",
-        .in = isOfPool,
+        .in = ofStates,
         .allowed = {.values = {0, 16}},
         .doc = "Bytes that divide every pointer, row stride and slot pitch; 0: "
                "those of an element",
@@ -330,7 +317,7 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
     }),
     fact<&DecodeSpec::abi>({
         .name = "abi",
-        .in = isOfPool,
+        .in = ofStates,
         .doc = "How a launch hands over its arguments: one struct, or what "
                "Triton's launcher passes to the replay kernel, all dense",
         .flag = "--abi",

@@ -161,27 +161,10 @@ std::vector<double> materialize(const DecodeSpec &spec,
 std::vector<double> materialize(const DecodeSpec &spec, const DecodeArgs &args,
                                 int64_t slot, int valueHead, int ringRows);
 
-/// Runs a launch of Family::Replay or Packed on host memory: writes out, state,
+/// Runs a launch with tokens on host memory: writes out, state,
 /// rings and error word as the rules say, computing in fp64 and rounding to the
 /// storage type what is stored.
 void replayStep(const DecodeSpec &spec, const DecodeArgs &args);
-
-/// What a launch of Family::Materialize does with a batch row.
-struct MaterializeRow {
-  bool isLive = false; ///< Else it is skipped.
-  int64_t src = 0, ringSlot = 0, dst = 0;
-  RingCursor cursor;
-  ErrorKind error = ErrorKind::None;
-  int64_t badValue = 0;
-};
-
-/// R1, R2: a row whose mask is 0 or whose src or dst is null is skipped without
-/// a look at the rest. A ring that is empty may have any slot.
-MaterializeRow readRow(const DecodeSpec &spec, const MaterializeArgs &args,
-                       int row);
-
-/// Runs a launch of Family::Materialize on host memory.
-void materializeLaunch(const DecodeSpec &spec, const MaterializeArgs &args);
 
 /// The recurrence R9 on plain fp64 states, one per slot. No ring, no rounding.
 class DecodeRecurrence {

@@ -5,6 +5,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "kernels/Decode/DecodeReference.h"
+#include "kernels/Decode/RowRules.h"
+#include "kernels/Families.h"
 
 #include <cmath>
 #include <cstring>
@@ -14,29 +16,6 @@ namespace replayjit::internal {
 //===----------------------------------------------------------------------===//
 // Rows
 //===----------------------------------------------------------------------===//
-
-static int64_t firstLegalSlot(const DecodeSpec &spec) {
-  return spec.nullSlot == NullSlot::NonPositive ? 1 : 0;
-}
-
-/// An index or cursor of a row and what ErrorKind it is if not in low..high-1.
-struct Rule {
-  ErrorKind kind;
-  int64_t value, low, high;
-  bool counts = true; ///< Else any value will do.
-};
-
-/// R2: fills in the first error of `row`, or makes it live.
-template <typename Row, size_t n>
-static void judge(Row &row, const Rule (&rules)[n]) {
-  for (const Rule &rule : rules)
-    if (rule.counts && (rule.value < rule.low || rule.value >= rule.high)) {
-      row.error = rule.kind;
-      row.badValue = rule.value;
-      return;
-    }
-  row.isLive = true;
-}
 
 DecodeRow readRow(const DecodeSpec &spec, const DecodeArgs &args, int index) {
   const DecodeTensors tensors(spec, args);
@@ -50,7 +29,7 @@ DecodeRow readRow(const DecodeSpec &spec, const DecodeArgs &args, int index) {
     return row;
 
   int64_t writePos = 0, base = 0, track = -1;
-  if (spec.family == Family::Replay)
+  if (traitsOf(spec).rings)
     writePos = read(tensors.writePos);
   if (spec.hasRingIndices) // R15
     row.ringSlot = read(tensors.ringIndices);
@@ -72,7 +51,7 @@ DecodeRow readRow(const DecodeSpec &spec, const DecodeArgs &args, int index) {
   row.cursor = {int32_t(writePos), int32_t(base)};
   if (track >= first)
     row.trackSlot = track; // R16
-  row.forced = spec.family == Family::Replay && spec.hasForceFlush &&
+  row.forced = traitsOf(spec).forcedFlush && spec.hasForceFlush &&
                read(tensors.forceFlush) != 0;
   row.flushes = flushes(spec, row.cursor, row.forced); // R3; Packed: L = 1
   return row;
@@ -281,58 +260,6 @@ void replayStep(const DecodeSpec &spec, const DecodeArgs &args) {
     for (int i = 0; i < spec.numValueHeads * spec.headDimV; ++i) // R1, R2
       tensors.out.set(index, i, 0);
     reportError(args.errorWord, row.error, index, args.layer, row.badValue);
-  }
-}
-
-MaterializeRow readRow(const DecodeSpec &spec, const MaterializeArgs &args,
-                       int index) {
-  auto read = [&](DataType type, uint64_t address, int64_t stride) {
-    return int64_t(HostTensor{type, address, stride}.get(index, 0));
-  };
-  const int64_t first = firstLegalSlot(spec), L = spec.ringDepth;
-  MaterializeRow row;
-  row.src = row.ringSlot =
-      read(spec.indexType, args.srcIndices, args.srcIndexStride);
-  row.dst = read(spec.indexType, args.dstIndices, args.dstIndexStride);
-  if (row.src < first || row.dst < first || // R1
-      (spec.hasMask && read(DataType::I32, args.mask, 1) == 0))
-    return row;
-  if (spec.hasRingIndices) // R15
-    row.ringSlot = read(spec.indexType, args.ringIndices, args.ringIndexStride);
-  const int64_t writePos = read(DataType::I32, args.writePos, 1);
-  const int64_t base =
-      spec.isCircular ? read(DataType::I32, args.ringBase, 1) : 0;
-  const int64_t ringSlots = spec.hasRingIndices ? args.ringSlots : args.slots;
-  judge(row, {{ErrorKind::StateSlot, row.src, first, args.slots},
-              {ErrorKind::WritePos, writePos, 0, L},
-              {ErrorKind::RingSlot, row.ringSlot, 0, ringSlots, writePos != 0},
-              {ErrorKind::DstSlot, row.dst, first, args.slots},
-              {ErrorKind::RingBase, base, 0, L}});
-  if (row.isLive)
-    row.cursor = {int32_t(writePos), int32_t(base)};
-  return row;
-}
-
-void materializeLaunch(const DecodeSpec &spec, const MaterializeArgs &args) {
-  for (int layer = 0; layer < args.numLayers; ++layer) {
-    ReplayLayer place;
-    std::memcpy(&place,
-                reinterpret_cast<void *>(args.layers + layer * sizeof(place)),
-                sizeof(place));
-    const ReplayTensors tensors(spec, place);
-    for (int index = 0; index < args.batch; ++index) {
-      const MaterializeRow row = readRow(spec, args, index);
-      if (!row.isLive) {
-        reportError(args.errorWord, row.error, index, layer, row.badValue);
-        continue;
-      }
-      for (int hv = 0; hv < spec.numValueHeads; ++hv) {
-        const std::vector<double> S =
-            materialize(spec, tensors, row.src, row.ringSlot, hv, row.cursor);
-        for (size_t i = 0; i < S.size(); ++i)
-          tensors.state.set(row.dst, int64_t(hv) * S.size() + i, S[i]);
-      }
-    }
   }
 }
 

@@ -3,6 +3,7 @@
 #include "kernels/Decode/DecodeSpec.h"
 
 #include "kernels/Decode/TritonArgs.h"
+#include "kernels/Families.h"
 
 #include <algorithm>
 #include <cassert>
@@ -23,50 +24,26 @@ static constexpr int maxTilePerThread = 256;
 
 static Status checkType(const char *field, DataType value, Few allowed) {
   Allowed types = {.values = allowed};
-  types.words = wordsOf<DataType>;
+  types.wordList = allWords<DataType>;
   return types.check(field, int(value));
 }
 
-static Status checkFamily(const DecodeSpec &spec) {
-  auto mustBeFalse = [](const char *field, const char *why) {
-    return Status::invalid(fmt::format(
-        "{}: true is not allowed for {}; it must be false", field, why));
-  };
-  if (spec.family == Family::Replay && spec.ringDepth == 1 &&
-      spec.hasRingIndices)
-    return mustBeFalse("hasRingIndices", "ringDepth = 1, which has no ring");
+Status mustBeFalse(const char *field, const char *why) {
+  return Status::invalid(fmt::format(
+      "{}: true is not allowed for {}; it must be false", field, why));
+}
+
+/// Where a circular ring's token stays.
+static Status checkDestinations(const DecodeSpec &spec) {
   if (spec.isCircular && spec.hasDstIndices && !spec.hasRingIndices)
     return mustBeFalse(
         "hasDstIndices",
         "a circular ring without ring indices: after a natural "
         "flush the last token would stay in the old slot's ring");
-  if (spec.family == Family::Packed) {
-    if (spec.ringDepth != 1)
-      return Status::invalid(
-          fmt::format("ringDepth: {} is not allowed for the packed family, "
-                      "which has no ring; it must be 1",
-                      spec.ringDepth));
-    const char *why = "the packed family, which has no ring";
-    if (spec.isCircular)
-      return mustBeFalse("isCircular", why);
-    if (spec.hasRingIndices)
-      return mustBeFalse("hasRingIndices", why);
-    if (spec.ringFormat != RingFormat::Raw)
-      return Status::invalid(
-          fmt::format("ringFormat: {} is not allowed for {}; it must be raw",
-                      wordOf(spec.ringFormat), why));
-  }
-  if (spec.family == Family::Materialize) {
-    if (spec.hasDstIndices)
-      return mustBeFalse("hasDstIndices", "the materialize family, which "
-                                          "always has destinations");
-    if (spec.hasTrackIndices)
-      return mustBeFalse("hasTrackIndices", "the materialize family");
-  }
   return Status::ok();
 }
 
-static Status checkCircularDepth(const DecodeSpec &spec) {
+Status checkCircularDepth(const DecodeSpec &spec) {
   if (!spec.isCircular || spec.ringDepth >= 2)
     return Status::ok();
   return Status::invalid(
@@ -75,7 +52,7 @@ static Status checkCircularDepth(const DecodeSpec &spec) {
                   spec.ringDepth, maxRingDepth));
 }
 
-/// Expects what checkFamily allows.
+/// Expects what the family allows.
 static Status checkRingFormat(const DecodeSpec &spec) {
   const std::string_view format = wordOf(spec.ringFormat);
   if (spec.ringFormat == RingFormat::Raw) {
@@ -90,9 +67,9 @@ static Status checkRingFormat(const DecodeSpec &spec) {
   };
   if (!spec.isKda)
     return refused("for GDN", "it must be raw");
-  if (hasTokens(spec) && spec.gate != Gate::LowerBound)
+  if (traitsOf(spec).tokens && spec.gate != Gate::LowerBound)
     return refused("with the softplus gate", "it needs gate lowerBound");
-  if (hasTokens(spec) && !spec.qkL2Norm)
+  if (traitsOf(spec).tokens && !spec.qkL2Norm)
     return refused("with qkL2Norm = false", "it needs the L2 norm of k");
   if (spec.numKeyHeads != spec.numValueHeads)
     return refused(fmt::format("with numKeyHeads = {} and numValueHeads = {}",
@@ -130,7 +107,7 @@ static Status checkTritonAbi(const DecodeSpec &spec) {
     return Status::invalid(fmt::format(
         "abi: triton is not allowed with {}; its signature {}", what, need));
   };
-  if (spec.family != Family::Replay)
+  if (!traitsOf(spec).triton)
     return refused(fmt::format("family {}", wordOf(spec.family)),
                    "is that of the replay kernel");
   if (spec.gate != Gate::Softplus)
@@ -168,12 +145,9 @@ static Status checkTritonAbi(const DecodeSpec &spec) {
   return Status::ok();
 }
 
-static Status validateSpec(const DecodeSpec &spec) {
-  if (Status status = checkFacts(spec, decodeFacts()); !status)
-    return status;
-  if (isPlan(spec))
-    return checkCircularDepth(spec);
-  if (Status status = hasTokens(spec) ? checkToken(spec) : Status::ok();
+static Status validateFacts(const DecodeSpec &spec,
+                            Status (*checkOwn)(const DecodeSpec &spec)) {
+  if (Status status = traitsOf(spec).tokens ? checkToken(spec) : Status::ok();
       !status)
     return status;
   if (spec.numValueHeads % spec.numKeyHeads != 0)
@@ -181,7 +155,9 @@ static Status validateSpec(const DecodeSpec &spec) {
         fmt::format("numValueHeads: {} is not allowed; it must be a multiple "
                     "of numKeyHeads = {}",
                     spec.numValueHeads, spec.numKeyHeads));
-  if (Status status = checkFamily(spec); !status)
+  if (Status status = checkDestinations(spec); !status)
+    return status;
+  if (Status status = checkOwn(spec); !status)
     return status;
   if (Status status = checkRingFormat(spec); !status)
     return status;
@@ -238,12 +214,11 @@ static Status validateTuning(const DecodeSpec &spec,
   return Status::ok();
 }
 
-Status validate(const DecodeSpec &spec, const DecodeTuning &tuning,
-                const Target &target) {
-  if (Status status = validateSpec(spec); !status)
+Status validatePool(const DecodeSpec &spec, const DecodeTuning &tuning,
+                    const Target &target,
+                    Status (*checkOwn)(const DecodeSpec &spec)) {
+  if (Status status = validateFacts(spec, checkOwn); !status)
     return status;
-  if (isPlan(spec))
-    return Status::ok(); // It has no tiles to choose.
   if (Status status = validateTuning(spec, tuning); !status)
     return status;
   if (spec.hasProgrammaticLaunch && target.capability < 90)
@@ -261,6 +236,13 @@ Status validate(const DecodeSpec &spec, const DecodeTuning &tuning,
   return Status::ok();
 }
 
+Status validate(const DecodeSpec &spec, const DecodeTuning &tuning,
+                const Target &target) {
+  if (Status status = checkFacts(spec, decodeFacts()); !status)
+    return status;
+  return familyOf(spec.family).validate(spec, tuning, target);
+}
+
 //===----------------------------------------------------------------------===//
 // Names and presets
 //===----------------------------------------------------------------------===//
@@ -269,22 +251,17 @@ DecodeSpec canonical(DecodeSpec spec) {
   return canonicalOf(spec, decodeFacts());
 }
 
-DecodeSpec planSpec(const DecodeSpec &pool, Family family) {
-  DecodeSpec spec = pool;
-  spec.family = family;
-  return canonical(spec);
-}
-
 std::string kernelName(const DecodeSpec &spec, const DecodeTuning &tuning) {
-  const auto facts = decodeFacts();
   // The operator goes before the family: "gdn_decode_h16".
+  const auto facts = decodeFacts();
   assert(facts[0].name == std::string_view("family") &&
          facts[1].name == std::string_view("isKda"));
   std::string name;
   addNameParts(name, spec, facts.subspan(1, 1));
-  addNameParts(name, spec, facts.first(1));
+  const std::string_view part = familyOf(spec.family).part;
+  name += fmt::format("{}{}", name.empty() ? "" : "_", part);
   addNameParts(name, spec, facts.subspan(2));
-  if (!isPlan(spec))
+  if (traitsOf(spec).states)
     addNameParts(name, tuning, tuningFacts());
   return name;
 }

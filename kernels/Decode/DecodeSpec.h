@@ -21,7 +21,7 @@
 #include "base/DataType.h"
 #include "base/Target.h"
 #include "base/Words.h"
-#include "kernels/Facts.h"
+#include "kernels/Family.h"
 
 #include <array>
 #include <cstdint>
@@ -35,18 +35,6 @@ namespace replayjit::internal {
 inline constexpr int maxHeads = 1024, maxHeadDim = 256, maxRingDepth = 64;
 /// A tile row narrower than this has no tensor-core fragment.
 inline constexpr int minDotWidth = 16;
-
-/// Which of the kernels around one state pool.
-enum class Family : uint8_t {
-  Replay, ///< Reads checkpoint and ring; writes the state once in L tokens.
-  Packed, ///< Reads and writes the state at every token; there is no ring.
-  Materialize, ///< Stores checkpoint plus ring in a slot; no token.
-  PlanBegin,   ///< Looks up cursors and judges indices (kernels/Plan).
-  PlanCommit,  ///< Moves the cursors of a step that began (kernels/Plan).
-};
-template <>
-inline constexpr std::array<std::string_view, 5> wordsOf<Family> = {
-    "replay", "packed", "materialize", "planBegin", "planCommit"};
 
 /// What a ring row of Kimi Delta Attention holds beside d. P_j is the sum of
 /// the gates since the checkpoint up to row j.
@@ -89,7 +77,7 @@ inline constexpr std::array<std::string_view, 2> wordsOf<Gate> = {"softplus",
 /// How a launch hands over its arguments.
 enum class LaunchAbi : uint8_t {
   Native, ///< DecodeArgs: run-time strides, slot bounds, error word, any grid.
-  Triton, ///< TritonArgs: dense, a grid of three dimensions; Family::Replay.
+  Triton, ///< TritonArgs: dense, a grid of three dimensions.
 };
 template <>
 inline constexpr std::array<std::string_view, 2> wordsOf<LaunchAbi> = {
@@ -182,18 +170,19 @@ DecodeSpec canonical(DecodeSpec spec);
 /// ling-flash (KDA); heads are split over `tensorParallel` ranks.
 Result<DecodeSpec> modelPreset(const std::string &model, int tensorParallel);
 
-/// True if a launch reads tokens: q, k, v and gates.
-constexpr bool hasTokens(const DecodeSpec &spec) {
-  return spec.family == Family::Replay || spec.family == Family::Packed;
-}
+// What families of states share; see FamilyDescriptor.
 
-/// True if a launch works on cursors and indices, and on no state.
-constexpr bool isPlan(const DecodeSpec &spec) {
-  return spec.family == Family::PlanBegin || spec.family == Family::PlanCommit;
-}
-
-/// The spec of a plan for the kernels of `pool`.
-DecodeSpec planSpec(const DecodeSpec &pool, Family family);
+/// The rules of facts, tiles and target, and in their order, among those of
+/// facts, what `checkOwn` says.
+Status validatePool(const DecodeSpec &spec, const DecodeTuning &tuning,
+                    const Target &target,
+                    Status (*checkOwn)(const DecodeSpec &spec));
+/// A circular ring has two rows or more.
+Status checkCircularDepth(const DecodeSpec &spec);
+DecodeTuning choosePoolTuning(const DecodeSpec &spec, int rows,
+                              const Target &target, int multiprocessors);
+/// "FIELD: true is not allowed for WHY; it must be false"
+Status mustBeFalse(const char *field, const char *why);
 
 /// Gates of one token of one value head: what a g_ring row holds.
 constexpr int gateWidth(const DecodeSpec &spec) {

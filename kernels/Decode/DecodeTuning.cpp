@@ -2,6 +2,8 @@
 
 #include "kernels/Decode/DecodeSpec.h"
 
+#include "kernels/Families.h"
+
 #include <algorithm>
 #include <limits>
 #include <span>
@@ -75,10 +77,8 @@ static BlockChoice chooseBlock(std::span<const BlockChoice> choices,
       [heads](const BlockChoice &choice) { return heads <= choice.heads; });
 }
 
-DecodeTuning chooseTuning(const DecodeSpec &spec, int rows,
-                          const Target &target, int multiprocessors) {
-  if (isPlan(spec))
-    return {}; // It has no tiles.
+DecodeTuning choosePoolTuning(const DecodeSpec &spec, int rows,
+                              const Target &target, int multiprocessors) {
   // Sizes that are not legal count as the nearest that are.
   int paddedK = nextPowerOfTwo(std::clamp(spec.headDimK, 1, maxHeadDim));
   int headDimV = std::clamp(spec.headDimV, 1, maxHeadDim);
@@ -126,6 +126,12 @@ DecodeTuning chooseTuning(const DecodeSpec &spec, int rows,
   if (paddedK <= 128 && tuning.blockV == block.blockV)
     tuning.maxRegisters = block.maxRegisters;
   return tuning;
+}
+
+DecodeTuning chooseTuning(const DecodeSpec &spec, int rows,
+                          const Target &target, int multiprocessors) {
+  const auto choose = familyOf(spec.family).chooseTuning;
+  return choose ? choose(spec, rows, target, multiprocessors) : DecodeTuning();
 }
 
 } // namespace replayjit::internal

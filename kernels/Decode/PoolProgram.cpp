@@ -68,7 +68,7 @@ void PoolProgram::check(Value isLegal, ErrorKind kind, Value value) {
   checks.push_back({isLegal, kind, b.toI64(value)});
 }
 
-void PoolProgram::readRingPlace() {
+void PoolProgram::readRingPlace(bool mayBeUnused) {
   auto isBelow = [&](Value value, int32_t end) {
     return b.allOf(b.isLess(b.i32(-1), value), b.isLess(value, b.i32(end)));
   };
@@ -80,7 +80,7 @@ void PoolProgram::readRingPlace() {
     Value isRing =
         b.allOf(b.isLess(b.i64(-1), at.ringSlot),
                 b.isLess(at.ringSlot, b.toI64(b.argument("ringSlots"))));
-    if (spec.family == Family::Materialize) // It appends nothing.
+    if (mayBeUnused)
       isRing = b.anyOf(b.isEqual(at.cursor, b.i32(0)), isRing);
     check(isRing, ErrorKind::RingSlot, at.ringSlot);
   }

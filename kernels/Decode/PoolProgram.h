@@ -74,8 +74,9 @@ protected:
   /// slot is below the first legal one: nothing is there.
   Value isNull(Value slot);
   void check(Value isLegal, ErrorKind kind, Value value);
-  /// Reads at.cursor, at.base and at.ringSlot, each checked if it counts.
-  void readRingPlace();
+  /// Reads at.cursor, at.base and at.ringSlot, each checked if it counts: with
+  /// `mayBeUnused` a ring that is empty need not be there.
+  void readRingPlace(bool mayBeUnused);
   Value allLegal();
   /// One block of the row tells the host of the first check that failed.
   void reportFailure(Value layer);

@@ -5,8 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "kernels/FamilyBuilder.h"
 #include "kernels/Decode/PoolProgram.h"
+#include "kernels/FamilyBuilder.h"
+#include "kernels/Materialize/MaterializeArgs.h"
 
 using namespace mlir;
 using namespace replayjit::internal;
@@ -48,7 +49,7 @@ private:
     at.dst = loadIndex("dstIndices", "dstIndexStride");
     check(isSlot(at.slot), ErrorKind::StateSlot, at.slot);
     check(isSlot(at.dst), ErrorKind::DstSlot, at.dst);
-    readRingPlace();
+    readRingPlace(/*mayBeUnused=*/true);
     Value isThere = negated(b.anyOf(isNull(at.slot), isNull(at.dst)));
     b.when(isThere, [&] {
       b.branch(

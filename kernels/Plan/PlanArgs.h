@@ -41,11 +41,17 @@ struct PlanHeader {
   int32_t reserved = 0;
 };
 
+/// The spec of a plan, Family::PlanBegin or PlanCommit, for the kernels of
+/// `pool`.
+DecodeSpec planSpec(const DecodeSpec &pool, Family family);
+
 /// The arguments of Family::PlanBegin and PlanCommit, byte for byte the
 /// kernel's parameter buffer; planArguments() says what each member is and
 /// which of the two looks at it. Pointers are device addresses, or host
 /// addresses for PlanReference; those of rows are dense arrays.
 struct PlanArgs {
+  static constexpr const char *structName = "PlanArgs";
+
   uint64_t keys = 0;
   int64_t keyStride = 1;
   uint64_t cursors = 0, bases = 0;
@@ -110,6 +116,7 @@ Status validateArgs(const DecodeSpec &spec, const PlanArgs &args);
 /// The pointers that a launch of them follows; see DecodeArgs.h.
 std::vector<NamedAddress> addressesOf(const DecodeSpec &spec,
                                       const PlanArgs &args);
+inline int64_t rowsOf(const PlanArgs &args) { return args.batch; }
 
 } // namespace replayjit::internal
 

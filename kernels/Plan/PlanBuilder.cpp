@@ -7,8 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "kernels/Plan/PlanBuilder.h"
-
+#include "kernels/FamilyBuilder.h"
 #include "kernels/KernelBuilder.h"
 #include "kernels/Plan/PlanArgs.h"
 
@@ -328,7 +327,12 @@ private:
 
 } // namespace
 
-OwningOpRef<ModuleOp> replayjit::internal::buildPlan(MLIRContext &context,
-                                                     const DecodeSpec &spec) {
+OwningOpRef<ModuleOp> replayjit::internal::buildPlanBegin(
+    MLIRContext &context, const DecodeSpec &spec, const DecodeTuning &) {
+  return PlanProgram(context, spec).build();
+}
+
+OwningOpRef<ModuleOp> replayjit::internal::buildPlanCommit(
+    MLIRContext &context, const DecodeSpec &spec, const DecodeTuning &) {
   return PlanProgram(context, spec).build();
 }

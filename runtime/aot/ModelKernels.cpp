@@ -2,44 +2,34 @@
 
 #include "runtime/aot/ModelKernels.h"
 
-#include "kernels/Materialize/MaterializeSpec.h"
+#include "kernels/Families.h"
 
 #include <algorithm>
 
 namespace replayjit::internal {
 
-/// Materialize, without a mask as a StatePool over `decode` asks for it and
-/// with one, and the plans of its steps.
-static void addPool(const DecodeSpec &decode, std::vector<DecodeSpec> &specs) {
-  DecodeSpec materialize = materializeSpec(decode);
-  for (bool hasMask : {false, true}) {
-    materialize.hasMask = hasMask;
-    specs.push_back(materialize);
-  }
-  for (Family plan : {Family::PlanBegin, Family::PlanCommit})
-    specs.push_back(planSpec(decode, plan));
-}
-
 std::vector<DecodeSpec> specsOfModel(const DecodeSpec &model) {
   std::vector<DecodeSpec> specs;
-  DecodeSpec decode = model;
-  decode.family = Family::Replay;
-  for (bool hasForceFlush : {true, false}) {
-    decode.hasForceFlush = hasForceFlush;
-    specs.push_back(decode);
-  }
-  if (model.abi == LaunchAbi::Triton)
+  auto add = [&](const FamilyDescriptor &family, const DecodeSpec &decode) {
+    for (const DecodeSpec &spec : family.bundle(decode))
+      if (std::find(specs.begin(), specs.end(), spec) == specs.end())
+        specs.push_back(spec);
+  };
+  const bool isTriton = model.abi == LaunchAbi::Triton;
+  for (const FamilyDescriptor *family : allFamilies())
+    if (family->traits.tokens && (!isTriton || family->traits.triton))
+      add(*family, model);
+  if (isTriton)
     return specs;
-
-  DecodeSpec packed = model;
-  packed.family = Family::Packed;
-  packed.ringDepth = 1;
-  packed.ringFormat = RingFormat::Raw;
-  packed.isCircular = packed.hasRingIndices = false;
-  specs.push_back(canonical(packed));
-  addPool(packed, specs); // There, materialize is a copy.
-  if (model.ringDepth > 1)
-    addPool(model, specs);
+  const std::vector<DecodeSpec> ofTokens = specs;
+  for (const DecodeSpec &decode : ofTokens) {
+    // A ring of one row is never used: the pool is that of packed decode.
+    if (traitsOf(decode).rings && decode.ringDepth == 1)
+      continue;
+    for (const FamilyDescriptor *family : allFamilies())
+      if (!family->traits.tokens)
+        add(*family, decode);
+  }
   return specs;
 }
 

@@ -70,7 +70,7 @@ int ObjectReader::readFact(const char *name, const Allowed &allowed,
     read(name, truth);
     value = truth;
   } else
-    value = readWord(name, allowed.words, value);
+    value = readWord(name, allowed.words(), value);
   return value;
 }
 

@@ -29,7 +29,7 @@ struct FactList {
   explicit FactList(std::span<const Fact<Struct>> table) {
     size_t count = 0;
     for (const Fact<Struct> &fact : table)
-      count += 1 + fact.allowed.words.size();
+      count += 1 + fact.allowed.words().size();
     strings.reserve(count);
     for (const Fact<Struct> &fact : table)
       add(fact.name, fact.doc, fact.allowed, fact.usual());
@@ -47,7 +47,7 @@ private:
   void add(const char *name, const char *doc, const Allowed &allowed,
            int usual) {
     std::vector<const char *> &own = words.emplace_back();
-    for (std::string_view word : allowed.words)
+    for (std::string_view word : allowed.words())
       own.push_back(keep(word, '-'));
     const auto [lowest, highest] = allowed.ends();
     facts.push_back({.name = keep(name, '_'),

@@ -2,6 +2,8 @@
 
 #include "runtime/capi/Structs.h"
 
+#include "kernels/Families.h"
+
 #include <fmt/format.h>
 
 #include <array>
@@ -59,7 +61,7 @@ static Result<Struct> fromC(const C &c, std::span<const Fact<Struct>> table) {
     if (!fact.allowed.canHold(value))
       return Status::invalid(
           fmt::format("{}: {} is not allowed; it must be 0 to {}", fact.name,
-                      value, fact.allowed.words.size() - 1));
+                      value, fact.allowed.words().size() - 1));
     fact.set(all, value);
   }
   return all;
@@ -79,7 +81,7 @@ Result<DecodeSpec> toSpec(const replayjit_decode_spec_t *given) {
   if (!c)
     return c.status();
   Result<DecodeSpec> spec = fromC(*c, decodeFacts());
-  if (spec && isPlan(*spec)) // StepPlan's own
+  if (spec && !traitsOf(*spec).isPublic)
     return Status::invalid(
         fmt::format("family: {} is not allowed; it must be 0 to {}", c->family,
                     int(REPLAYJIT_FAMILY_MATERIALIZE)));

@@ -7,6 +7,7 @@
 #define REPLAYJIT_RUNTIME_CAPI_STRUCTS_H
 
 #include "kernels/Decode/DecodeArgs.h"
+#include "kernels/Materialize/MaterializeArgs.h"
 #include "replayjit/replayjit.h"
 
 #include <algorithm>

@@ -47,7 +47,7 @@ Result<int64_t> statesForBudget(std::span<const LayerCount> layers,
 /// not. Compiles nothing.
 Status supports(const DecodeSpec &spec, const Target &target);
 
-/// How to decode: Family::Packed and L = 1, or Family::Replay and its L.
+/// How to decode: packed and L = 1, or replay and its L.
 struct Recommendation {
   Family family = Family::Replay;
   int ringDepth = 16;

@@ -2,6 +2,7 @@
 
 #include "runtime/state/StatePool.h"
 
+#include "kernels/Families.h"
 #include "kernels/Materialize/MaterializeSpec.h"
 
 #include "runtime/state/Sizing.h"
@@ -29,7 +30,7 @@ static Status checkGroup(const PoolGroup &group, size_t number,
   if (Status status = supports(spec, target); !status)
     return Status::error(status.code,
                          fmt::format("groups[{}]: {}", number, status.message));
-  if (!hasTokens(spec))
+  if (!traitsOf(spec).tokens)
     return inGroup(number,
                    fmt::format("family {} is not allowed; it must be replay or "
                                "packed",

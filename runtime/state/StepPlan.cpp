@@ -2,6 +2,8 @@
 
 #include "runtime/state/StepPlan.h"
 
+#include "kernels/Materialize/MaterializeArgs.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>

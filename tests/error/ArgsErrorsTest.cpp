@@ -1,6 +1,7 @@
 //===- ArgsErrorsTest.cpp - The sentences for illegal arguments -----------===//
 
 #include "kernels/Decode/DecodeArgs.h"
+#include "kernels/Materialize/MaterializeArgs.h"
 
 #include <catch2/catch.hpp>
 #include <functional>

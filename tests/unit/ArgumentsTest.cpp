@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kernels/Decode/TritonArgs.h"
+#include "kernels/Materialize/MaterializeArgs.h"
 #include "kernels/Parameters.h"
 #include "kernels/Plan/PlanArgs.h"
 

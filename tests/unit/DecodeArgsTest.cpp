@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kernels/Decode/DecodeArgs.h"
+#include "kernels/Materialize/MaterializeArgs.h"
 
 #include <catch2/catch.hpp>
 #include <cstddef>

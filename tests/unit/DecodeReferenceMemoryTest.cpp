@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "DecodeLaunch.h"
+#include "kernels/Materialize/MaterializeReference.h"
 
 #include <catch2/catch.hpp>
 

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kernels/Decode/DecodeSpec.h"
+#include "kernels/Plan/PlanArgs.h"
 
 #include <catch2/catch.hpp>
 #include <cctype>

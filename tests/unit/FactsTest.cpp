@@ -2,6 +2,7 @@
 
 #include "checks/DecodeFuzz.h"
 #include "kernels/Decode/DecodeSpec.h"
+#include "kernels/Families.h"
 
 #include <catch2/catch.hpp>
 
@@ -100,9 +101,9 @@ void checkTable(std::span<const Fact<Struct>> table) {
       CHECK(fact.get(changed) == value);
     }
     CHECK((!listed.empty() || fact.allowed.low <= fact.allowed.high));
-    std::set<std::string_view> words(fact.allowed.words.begin(),
-                                     fact.allowed.words.end());
-    CHECK(words.size() == fact.allowed.words.size());
+    std::set<std::string_view> words(fact.allowed.words().begin(),
+                                     fact.allowed.words().end());
+    CHECK(words.size() == fact.allowed.words().size());
   }
 }
 
@@ -132,7 +133,7 @@ TEST_CASE("the C header has the words of the tables", "[facts]") {
     for (int value : fact.allowed.list()) {
       DecodeSpec spec;
       fact.set(spec, value);
-      if (isPlan(spec)) // StepPlan's own
+      if (!traitsOf(spec).isPublic)
         continue;
       std::string word = divided(fact.allowed.text(value), '_');
       std::transform(word.begin(), word.end(), word.begin(), ::toupper);
@@ -162,7 +163,7 @@ TEST_CASE("what is allowed is said", "[facts]") {
         "maxRegisters: 31 is not allowed; it must be 0 or 32 to 255");
   CHECK(both.ends() == std::pair(0, 255));
   Allowed words;
-  words.words = wordsOf<RingFormat>;
+  words.wordList = allWords<RingFormat>;
   CHECK(words.list() == std::vector{0, 1, 2});
   CHECK(words.text() == "raw, prefix, predecayed");
   CHECK(words.ends() == std::pair(0, 2));
@@ -182,9 +183,11 @@ TEST_CASE("every fact takes every value that the fuzzer may draw", "[facts]") {
   auto check = [&](const auto &fact) {
     INFO(fact.name);
     const std::vector<int> listed = fact.allowed.list();
-    // Plans are no problems of this fuzzer.
-    const bool isFamily = fact.name == std::string_view("family");
-    if (!isFamily && !fact.allowed.isNumber())
+    if (fact.name == std::string_view("family"))
+      for (int value : listed)
+        CHECK(seen[fact.name].contains(value) ==
+              (allFamilies()[value]->draws > 0));
+    else if (!fact.allowed.isNumber())
       CHECK(seen[fact.name] == std::set<int>(listed.begin(), listed.end()));
     for (int value : fact.draws)
       CHECK(seen[fact.name].contains(value));

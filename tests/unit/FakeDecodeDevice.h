@@ -7,6 +7,7 @@
 #define REPLAYJIT_TESTS_UNIT_FAKEDECODEDEVICE_H
 
 #include "kernels/Decode/DecodeArgs.h"
+#include "kernels/Materialize/MaterializeArgs.h"
 #include "runtime/Device.h"
 
 #include <cstring>

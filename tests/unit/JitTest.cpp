@@ -6,6 +6,7 @@
 
 #include "runtime/Jit.h"
 #include "kernels/Decode/DecodeReference.h"
+#include "kernels/Materialize/MaterializeArgs.h"
 #include "runtime/CompileOnMiss.h"
 #include "tests/unit/DecodeLaunch.h"
 

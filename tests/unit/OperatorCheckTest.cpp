@@ -9,6 +9,7 @@
 #include "FakeDecodeKernel.h"
 #include "checks/DecodeSuite.h"
 #include "kernels/Decode/DecodeReference.h"
+#include "kernels/Materialize/MaterializeReference.h"
 
 #include <catch2/catch.hpp>
 #include <string>

@@ -20,7 +20,7 @@ struct PlanKernel {
   PlanKernel(Device &device, const DecodeSpec &pool, Family family)
       : device(device), spec(planSpec(pool, family)) {
     Compiler compiler;
-    auto kernel = compileDecode(compiler, spec, {}, device.target(),
+    auto kernel = compileKernel(compiler, spec, {}, device.target(),
                                 CompileOptions(), /*forHost=*/true);
     REQUIRE(kernel.status().message == "");
     CHECK(kernel->signature.bytes == sizeof(PlanArgs));

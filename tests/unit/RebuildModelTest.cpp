@@ -246,7 +246,7 @@ public:
     tuning.blockK = test.blockK;
     tuning.numWarps = test.warps;
     Target target = *Target::parse("sm_90a");
-    auto compiled = compileDecode(compiler, spec, tuning, target,
+    auto compiled = compileKernel(compiler, spec, tuning, target,
                                   CompileOptions(), /*forHost=*/true);
     INFO(compiled.status().message);
     REQUIRE(compiled);

@@ -65,7 +65,7 @@ TestKernel::TestKernel(const Compiler::Builder &build) {
 TestKernel::TestKernel(const DecodeSpec &spec, const DecodeTuning &tuning) {
   loaded = load(
       [&](Compiler &compiler, const CompileOptions &options, bool forHost) {
-        return compileDecode(compiler, spec, tuning, testDevice().target(),
+        return compileKernel(compiler, spec, tuning, testDevice().target(),
                              options, forHost);
       },
       blocksPerRow);

@@ -1,7 +1,7 @@
 //===- TritonAbiTest.cpp - Kernels that Triton could launch ---------------===//
 
-#include "kernels/FamilyBuilder.h"
 #include "kernels/Decode/TritonArgs.h"
+#include "kernels/FamilyBuilder.h"
 #include "runtime/CompileOnMiss.h"
 #include "runtime/DecodeLaunch.h"
 #include "runtime/aot/PtxEntry.h"
@@ -36,7 +36,7 @@ CompiledKernel compileFor(const DecodeSpec &spec, bool forHost) {
   CompileOptions options;
   options.last = Stage::PTX;
   auto kernel =
-      compileDecode(compiler, spec, smallTiles, Target(), options, forHost);
+      compileKernel(compiler, spec, smallTiles, Target(), options, forHost);
   INFO(kernel.status().message);
   REQUIRE(kernel);
   return *kernel;

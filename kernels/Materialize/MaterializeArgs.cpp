@@ -1,4 +1,6 @@
-//===- MaterializeArguments.cpp - The arguments of materialize ------------===//
+//===- MaterializeArgs.cpp - The arguments of materialize -----------------===//
+
+#include "kernels/Materialize/MaterializeArgs.h"
 
 #include "kernels/Decode/DecodeArguments.h"
 
@@ -41,5 +43,24 @@ static constexpr auto table = linked(std::to_array<Argument>({
 static_assert(covers(table, sizeof(MaterializeArgs)));
 
 ArgumentTable materializeArguments() { return table; }
+
+Status validateArgs(const DecodeSpec &spec, const MaterializeArgs &args) {
+  const ArgumentValues values{spec, materializeArguments(), &args};
+  if (Status status = checkCounts(values); !status)
+    return status;
+  if (args.batch == 0 || args.numLayers == 0)
+    return Status::ok();
+  if (Status status = checkPointers(values); !status)
+    return status;
+  return checkStrides(values, args.batch > 1);
+}
+
+std::vector<NamedAddress> addressesOf(const DecodeSpec &spec,
+                                      const MaterializeArgs &args) {
+  std::vector<NamedAddress> all;
+  if (args.batch > 0 && args.numLayers > 0)
+    appendAddresses({spec, materializeArguments(), &args}, all);
+  return all;
+}
 
 } // namespace replayjit::internal

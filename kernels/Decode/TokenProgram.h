@@ -1,0 +1,77 @@
+//===- TokenProgram.h - One token of each row -------------------*- C++ -*-===//
+//
+// What kernels that have tokens share: a block reads its part of the state and
+// the token, stores the output and leaves the new state behind.
+//
+//===----------------------------------------------------------------------===//
+#ifndef REPLAYJIT_KERNELS_DECODE_TOKENPROGRAM_H
+#define REPLAYJIT_KERNELS_DECODE_TOKENPROGRAM_H
+
+#include "kernels/Decode/PoolProgram.h"
+
+namespace replayjit::internal {
+
+/// By itself: each token is stored in the state, and there is no ring.
+class TokenProgram : protected PoolProgram {
+public:
+  TokenProgram(mlir::MLIRContext &context, const DecodeSpec &spec,
+               const DecodeTuning &tuning);
+  virtual ~TokenProgram() = default;
+
+  mlir::OwningOpRef<mlir::ModuleOp> build();
+
+protected:
+  /// g and alpha are numbers for GDN, vectors over K for KDA.
+  struct GateValues {
+    Value g, alpha, beta;
+  };
+
+  /// What a token brings: q scaled, k normalized and unscaled, k . q.
+  struct Token {
+    GateValues gate;
+    Value q, k, v, kq;
+    Value d = {}; ///< Once it is known.
+  };
+
+  /// Reads the place of the row's ring, and checks it.
+  virtual void readRing() {}
+  /// Stores what the token makes of `state`. `total`: see readState.
+  virtual void leave(Value state, const Token &token, Value total);
+
+  /// Stores the state after the token: to the row's slot if `isWanted` (or not
+  /// given), to the tracking slot if there is one.
+  void store(Value state, const Token &token, Value isWanted);
+
+  /// `dim` of elements at `offset`, of a head of `headSize`.
+  Value vectorView(Value pointer, const char *name, DataType type, Value offset,
+                   Dim dim, int64_t headSize);
+
+  const bool isNative;        ///< Else LaunchAbi::Triton.
+  Value trackSlot, isTracked; ///< If the spec has track_indices.
+
+private:
+  void fixStrides();
+  void row();
+  Value isSlot(Value slot);
+  void readPlaces();
+  void nullRow(Value isThere);
+  void liveRow();
+
+  /// row * stride + head-dependent column.
+  Value inRow(const char *stride, Value column);
+  Value argumentView(const char *name, DataType type, Value offset, Dim dim,
+                     int64_t headSize);
+  Value outView();
+
+  /// g as DecodeSpec::gate says, alpha = exp(g), beta = sigmoid(b).
+  GateValues readGate();
+  /// q (part 0) or k (1) of the key head, normalized over K if the spec says
+  /// so, and times `scale` if given.
+  Value readKey(int part, Value scale = {});
+  Value readValue();
+  Token readToken();
+};
+
+} // namespace replayjit::internal
+
+#endif
