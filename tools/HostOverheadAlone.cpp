@@ -2,6 +2,8 @@
 
 #include "tools/TimePerCall.h"
 
+#include "kernels/Decode/DecodeArgs.h"
+
 #include <fmt/format.h>
 #include <pthread.h>
 

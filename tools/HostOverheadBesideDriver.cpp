@@ -2,6 +2,7 @@
 
 #include "tools/TimePerCall.h"
 
+#include "kernels/Decode/DecodeArgs.h"
 #include "runtime/cuda/CudaError.h"
 
 #include <algorithm>

@@ -5,6 +5,7 @@
 #include "tools/RunOptions.h"
 #include "tools/Tools.h"
 
+#include "kernels/Families.h"
 #include "kernels/FamilyBuilder.h"
 
 #include <fmt/format.h>

@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "kernels/Decode/DecodeArgs.h"
 #include "runtime/Jit.h"
 #include "runtime/cuda/CudaDevice.h"
 #include "runtime/cuda/CudaError.h"

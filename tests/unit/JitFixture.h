@@ -7,6 +7,7 @@
 #define REPLAYJIT_TESTS_UNIT_JITFIXTURE_H
 
 #include "FakeCuda.h"
+#include "kernels/Decode/DecodeArgs.h"
 #include "runtime/Jit.h"
 #include "runtime/cuda/CudaDevice.h"
 #include "tests/unit/CacheTestSupport.h"
