@@ -17,6 +17,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <unistd.h>
 
@@ -361,8 +363,9 @@ Status Run::writeArtifact(const Artifact &artifact) {
   bool written =
       std::fwrite(bytes.data(), 1, bytes.size(), stdout) == bytes.size();
   if (std::fflush(stdout) != 0 || !written)
-    return Status::error(StatusCode::NotFound,
-                         "output: cannot write to stdout");
+    return Status::error(
+        StatusCode::StorageFailed,
+        fmt::format("output: cannot write to stdout: {}", strerror(errno)));
   return Status::ok();
 }
 
@@ -451,6 +454,5 @@ int replayjit::internal::replayCompile(int argc, char **argv) {
     if (Status status = options.checkPtx(); !status)
       return fail(status.message, exitUsage);
   Status status = Run(options)();
-  std::fflush(stdout);
   return status ? 0 : fail(status.text());
 }

@@ -19,7 +19,8 @@ struct CSource {
 /// parameters, but for the scratch pointers of Triton's ABI. Needs -ldl and
 /// pthreads, and nothing else of ours.
 ///
-/// InvalidArgument if `name` is no C identifier or the kernel has no cubin.
+/// InvalidArgument if `name` is no C identifier or one that C, C++ or an
+/// included header has, or the kernel has no cubin.
 Result<CSource> embedAsC(const CompiledKernel &kernel, const std::string &name);
 
 } // namespace replayjit::internal
