@@ -18,6 +18,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <unistd.h>
 
@@ -362,8 +364,9 @@ Status Run::writeArtifact(const Artifact &artifact) {
   bool written =
       std::fwrite(bytes.data(), 1, bytes.size(), stdout) == bytes.size();
   if (std::fflush(stdout) != 0 || !written)
-    return Status::error(StatusCode::NotFound,
-                         "output: cannot write to stdout");
+    return Status::error(
+        StatusCode::StorageFailed,
+        fmt::format("output: cannot write to stdout: {}", strerror(errno)));
   return Status::ok();
 }
 
@@ -457,6 +460,5 @@ int replayjit::internal::replayCompile(int argc, char **argv) {
     if (Status status = options.checkPtx(); !status)
       return fail(status.message, exitUsage);
   Status status = Run(options)();
-  std::fflush(stdout);
   return status ? 0 : fail(status.text());
 }

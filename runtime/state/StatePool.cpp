@@ -153,6 +153,7 @@ StatePool::~StatePool() {
 }
 
 Result<uint64_t> StatePool::own(size_t bytes, const char *name) {
+  memory.reserve(memory.size() + 1); // What is allocated must not be lost.
   Result<uint64_t> address = device().allocate(bytes, name);
   if (address)
     memory.push_back(*address);

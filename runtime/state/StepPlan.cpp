@@ -2,6 +2,8 @@
 
 #include "runtime/state/StepPlan.h"
 
+#include "base/Exceptions.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -117,7 +119,7 @@ StepPlan::create(StatePool &pool, int32_t maxRows, void *stream) {
   if (!memory)
     return memory.status();
   Result<std::unique_ptr<StepPlan>> plan =
-      adopt(pool, maxRows, *memory, stream);
+      withoutThrowing([&] { return adopt(pool, maxRows, *memory, stream); });
   if (plan)
     (*plan)->owned = *memory;
   else

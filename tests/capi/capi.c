@@ -229,7 +229,7 @@ static void check_nothing(replayjit_device_t *device) {
   OK(replayjit_device_copy_from(device, NULL, address, 0));
   OK(replayjit_device_free(device, address));
   FAILS(replayjit_device_allocate(device, SIZE_MAX - 300, "word", &address),
-        REPLAYJIT_INVALID_ARGUMENT, "no memory for 'word'");
+        REPLAYJIT_OUT_OF_MEMORY, "no memory for 'word'");
 }
 
 static void check_devices(replayjit_device_t *device) {

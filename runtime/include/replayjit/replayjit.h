@@ -6,8 +6,11 @@
 |* Errors. A call that can fail returns an error, NULL on success, which the  *|
 |* caller hands to replayjit_error_destroy. On an error nothing is written to *|
 |* the outputs, except where it says so. Nothing is printed, and the process  *|
-|* is not ended. Sentences name fields as C++ does: numKeyHeads is            *|
-|* num_key_heads here.                                                        *|
+|* is not ended, not even where memory is out (OUT_OF_MEMORY), with two       *|
+|* limits. A compilation begins only where there is address space enough, but *|
+|* if memory ends in its midst LLVM ends the process; so does the emulation   *|
+|* in the midst of a launch. Sentences name fields as C++ does: numKeyHeads   *|
+|* is num_key_heads here.                                                     *|
 |*                                                                            *|
 |* Structs. Each begins with struct_size, which its _init function writes.    *|
 |* From 1.0 on new fields are added at the end: a library accepts the smaller *|
@@ -73,7 +76,9 @@ typedef enum replayjit_code_t {
   REPLAYJIT_NOT_FOUND = 5,    /* A tool, driver, file or kernel is missing. */
   REPLAYJIT_DRIVER_ERROR = 6, /* A CUDA call failed. */
   REPLAYJIT_EXECUTION_FAULT = 7, /* The emulation met a hazard. */
-  REPLAYJIT_STORAGE_FAILED = 8   /* The file system refused. */
+  REPLAYJIT_STORAGE_FAILED = 8,  /* The file system refused. */
+  REPLAYJIT_OUT_OF_MEMORY = 9,   /* The host's; a GPU's is a DRIVER_ERROR. */
+  REPLAYJIT_INTERNAL = 10        /* A bug of the library's: please report. */
 } replayjit_code_t;
 
 /* A replayjit_code_t; REPLAYJIT_OK for NULL. Later minors may add codes. */
