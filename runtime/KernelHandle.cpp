@@ -3,6 +3,7 @@
 #include "runtime/KernelHandle.h"
 
 #include "runtime/DecodeLaunch.h"
+#include "runtime/RowCheck.h"
 
 #include <fmt/format.h>
 
@@ -34,15 +35,31 @@ KernelHandle::checkMemory(const std::vector<NamedAddress> &pointers) const {
   for (const NamedAddress &pointer : pointers)
     if (Status status = kernel->device->checkAddress(pointer.address);
         !status) {
-      status.message = fmt::format("launch '{}': {}: {}", kernel->info.name,
-                                   pointer.name, status.message);
+      status.message = fmt::format("{}: {}", pointer.name, status.message);
       return status;
     }
   return Status::ok();
 }
 
+template <typename Args>
+Status KernelHandle::checkArgs(void *stream, const Args &args,
+                               ArgsCheck check) const {
+  const DecodeSpec &spec = kernel->info.spec;
+  Device &device = *kernel->device;
+  if (check == ArgsCheck::None)
+    return Status::ok();
+  if (Status status = validateArgs(spec, args); !status)
+    return status;
+  if (includes(check, ArgsCheck::Memory))
+    if (Status status = checkMemory(addressesOf(spec, args)); !status)
+      return status;
+  if (!includes(check, ArgsCheck::Rows) && !device.isEmulation())
+    return Status::ok();
+  return checkRows(device, stream, spec, args);
+}
+
 template <typename Args, typename Launch>
-Status KernelHandle::launchWith(const Args &args, ArgsCheck check,
+Status KernelHandle::launchWith(void *stream, const Args &args, ArgsCheck check,
                                 Launch launch) const {
   const KernelInfo &info = kernel->info;
   auto refused = [&info](std::string why) {
@@ -51,12 +68,10 @@ Status KernelHandle::launchWith(const Args &args, ArgsCheck check,
   if (!takes<Args>(info.spec))
     return refused(fmt::format("a kernel of family {} takes {}",
                                wordOf(info.spec.family), argsOf(info.spec)));
-  if (check != ArgsCheck::None)
-    if (Status status = validateArgs(info.spec, args); !status)
-      return refused(status.message);
-  if (check == ArgsCheck::Memory)
-    if (Status status = checkMemory(addressesOf(info.spec, args)); !status)
-      return status;
+  if (Status status = checkArgs(stream, args, check); !status) {
+    status.message = fmt::format("launch '{}': {}", info.name, status.message);
+    return status;
+  }
   const int64_t rows = rowsOf(args);
   const int64_t perRow = info.launch.blocksPerRow;
   constexpr int64_t mostBlocks = std::numeric_limits<int32_t>::max();
@@ -80,16 +95,19 @@ static auto onOwnStream(Device &device) {
 }
 
 Status KernelHandle::launch(const DecodeArgs &args, ArgsCheck check) const {
-  return launchWith(args, check, onOwnStream(*kernel->device));
+  Device &device = *kernel->device;
+  return launchWith(device.stream(), args, check, onOwnStream(device));
 }
 
 Status KernelHandle::launch(const MaterializeArgs &args,
                             ArgsCheck check) const {
-  return launchWith(args, check, onOwnStream(*kernel->device));
+  Device &device = *kernel->device;
+  return launchWith(device.stream(), args, check, onOwnStream(device));
 }
 
 Status KernelHandle::launch(const PlanArgs &args, ArgsCheck check) const {
-  return launchWith(args, check, onOwnStream(*kernel->device));
+  Device &device = *kernel->device;
+  return launchWith(device.stream(), args, check, onOwnStream(device));
 }
 
 template <typename Args>
@@ -104,7 +122,7 @@ Status KernelHandle::launchOnWith(void *stream, const Args &args,
         kernel->info.name));
   Device &device = *kernel->device;
   return launchWith(
-      args, check,
+      stream, args, check,
       [&](LoadedKernel &loaded, Grid grid, const void *params, size_t bytes) {
         return device.launchOn(stream, loaded, grid, params, bytes, order);
       });

@@ -54,6 +54,11 @@ replayjit_device_create_emulation(const char *chip,
 void replayjit_device_retain(replayjit_device_t *device) { retain(device); }
 void replayjit_device_release(replayjit_device_t *device) { release(device); }
 
+void replayjit_device_info_init(replayjit_device_info_t *info,
+                                size_t struct_size) {
+  writeStruct(info, struct_size, replayjit_device_info_t{});
+}
+
 replayjit_error_t *replayjit_device_info(const replayjit_device_t *device,
                                          replayjit_device_info_t *info) try {
   if (Status status = need(device, "device"); !status)

@@ -286,6 +286,11 @@ replayjit_error_t *replayjit_jit_prepare_all_on(
   return caught();
 }
 
+void replayjit_cache_counters_init(replayjit_cache_counters_t *counters,
+                                   size_t struct_size) {
+  writeStruct(counters, struct_size, replayjit_cache_counters_t{});
+}
+
 replayjit_error_t *
 replayjit_jit_counters(const replayjit_jit_t *jit,
                        replayjit_cache_counters_t *counters) try {
@@ -308,6 +313,11 @@ replayjit_jit_counters(const replayjit_jit_t *jit,
 
 void replayjit_kernel_retain(replayjit_kernel_t *kernel) { retain(kernel); }
 void replayjit_kernel_release(replayjit_kernel_t *kernel) { release(kernel); }
+
+void replayjit_kernel_info_init(replayjit_kernel_info_t *info,
+                                size_t struct_size) {
+  writeStruct(info, struct_size, replayjit_kernel_info_t{});
+}
 
 replayjit_error_t *replayjit_kernel_info(const replayjit_kernel_t *kernel,
                                          replayjit_kernel_info_t *info) try {
@@ -356,29 +366,35 @@ template <typename Args, typename Struct>
 static replayjit_error_t *launchWith(const replayjit_kernel_t *kernel,
                                      void *stream, const Struct *given,
                                      uint32_t flags) {
-  constexpr uint32_t known = REPLAYJIT_LAUNCH_UNCHECKED |
-                             REPLAYJIT_LAUNCH_PROGRAMMATIC |
-                             REPLAYJIT_LAUNCH_CHECK_MEMORY;
-  constexpr uint32_t both =
-      REPLAYJIT_LAUNCH_UNCHECKED | REPLAYJIT_LAUNCH_CHECK_MEMORY;
+  constexpr uint32_t known =
+      REPLAYJIT_LAUNCH_UNCHECKED | REPLAYJIT_LAUNCH_PROGRAMMATIC |
+      REPLAYJIT_LAUNCH_CHECK_MEMORY | REPLAYJIT_LAUNCH_CHECK_ROWS;
   if (Status status = need(kernel, "kernel"); !status)
     return toError(status);
   if (flags & ~known)
     return toError(Status::invalid(
         fmt::format("flags: {:#x} is not allowed; this library knows {:#x}",
                     flags, known)));
-  if ((flags & both) == both)
-    return toError(Status::invalid(
-        fmt::format("flags: {:#x} is not allowed; UNCHECKED and CHECK_MEMORY "
-                    "exclude each other",
-                    flags)));
+  for (auto [check, name] :
+       {std::pair(REPLAYJIT_LAUNCH_CHECK_MEMORY, "CHECK_MEMORY"),
+        {REPLAYJIT_LAUNCH_CHECK_ROWS, "CHECK_ROWS"}})
+    if ((flags & check) && (flags & REPLAYJIT_LAUNCH_UNCHECKED))
+      return toError(Status::invalid(
+          fmt::format("flags: {:#x} is not allowed; UNCHECKED and {} exclude "
+                      "each other",
+                      flags, name)));
   Args args;
   if (Status status = readArgs(given, args); !status)
     return toError(status);
-  const ArgsCheck check = flags & REPLAYJIT_LAUNCH_UNCHECKED ? ArgsCheck::None
-                          : flags & REPLAYJIT_LAUNCH_CHECK_MEMORY
-                              ? ArgsCheck::Memory
-                              : ArgsCheck::Full;
+  auto also = [&](uint32_t flag, ArgsCheck part) {
+    return flags & flag ? part : ArgsCheck::None;
+  };
+  const ArgsCheck check =
+      flags & REPLAYJIT_LAUNCH_UNCHECKED
+          ? ArgsCheck::None
+          : ArgsCheck::Full |
+                also(REPLAYJIT_LAUNCH_CHECK_MEMORY, ArgsCheck::Memory) |
+                also(REPLAYJIT_LAUNCH_CHECK_ROWS, ArgsCheck::Rows);
   const LaunchOrder order = flags & REPLAYJIT_LAUNCH_PROGRAMMATIC
                                 ? LaunchOrder::Programmatic
                                 : LaunchOrder::Serial;

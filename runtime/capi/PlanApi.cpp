@@ -22,6 +22,14 @@ void replayjit_step_inputs_init(replayjit_step_inputs_t *inputs,
   writeStruct(inputs, struct_size, defaultInputs());
 }
 
+void replayjit_group_indices_init(replayjit_group_indices_t *indices) {
+  if (indices)
+    *indices = {.state_stride = 1,
+                .ring_stride = 1,
+                .dst_stride = 1,
+                .track_stride = 1};
+}
+
 replayjit_error_t *replayjit_plan_bytes(const replayjit_pool_t *pool,
                                         int32_t max_rows, size_t *bytes) try {
   for (auto [pointer, name] :

@@ -91,6 +91,16 @@ void replayjit_materialize_args_init(replayjit_materialize_args_t *args,
   initArgs<MaterializeArgs>(args, struct_size);
 }
 
+void replayjit_layer_init(replayjit_layer_t *layer) {
+  if (layer)
+    *layer = {};
+}
+
+void replayjit_error_word_init(replayjit_error_word_t *word) {
+  if (word)
+    *word = {};
+}
+
 replayjit_error_t *
 replayjit_decode_spec_from_model(replayjit_decode_spec_t *spec,
                                  const char *model,

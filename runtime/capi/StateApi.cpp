@@ -127,6 +127,15 @@ void replayjit_pool_options_init(replayjit_pool_options_t *options,
   writeStruct(options, struct_size, replayjit_pool_options_t{});
 }
 
+void replayjit_group_slot_init(replayjit_group_slot_t *slot) {
+  if (slot)
+    *slot = {-1, -1};
+}
+
+void replayjit_region_init(replayjit_region_t *region, size_t struct_size) {
+  writeStruct(region, struct_size, replayjit_region_t{});
+}
+
 /// `needsLayers`: their addresses are the caller's; else they do not count.
 static Result<PoolGroup> toGroup(const replayjit_pool_group_t *given,
                                  bool needsLayers) {
@@ -182,11 +191,13 @@ static replayjit_error_t *makePool(replayjit_jit_t *jit,
     Result<replayjit_pool_options_t> c = readStruct(options, {}, "options");
     if (!c)
       return toError(c.status());
-    if (c->batch_invariant < 0 || c->batch_invariant > 1)
-      return toError(Status::invalid(
-          fmt::format("batch_invariant: {} is not allowed; it must be 0 or 1",
-                      c->batch_invariant)));
+    for (auto [name, value] : {std::pair("batch_invariant", c->batch_invariant),
+                               {"check_rows", c->check_rows}})
+      if (value < 0 || value > 1)
+        return toError(Status::invalid(fmt::format(
+            "{}: {} is not allowed; it must be 0 or 1", name, value)));
     chosen.batchInvariant = c->batch_invariant;
+    chosen.checkRows = c->check_rows;
     // The same struct under two names; see Structs.cpp.
     chosen.errorWord = {reinterpret_cast<ErrorWord *>(c->error_word),
                         c->error_word_address};

@@ -17,9 +17,11 @@
 |* struct of an older caller, whose missing fields keep their defaults, and   *|
 |* refuses one larger than it knows, or whose size is no multiple of the      *|
 |* struct's alignment, since it may end within a field (InvalidArgument). Of  *|
-|* a struct it fills in, it writes no more than struct_size bytes. Strings in *|
-|* structs are the caller's and are copied; strings handed out belong to the  *|
-|* object they came from.                                                     *|
+|* a struct it fills in, it writes no more than struct_size bytes. A struct   *|
+|* that never changes has no struct_size, and its _init function takes none.  *|
+|* Zeros ("= {}") are not the defaults of all structs. Strings in structs are *|
+|* the caller's and are copied; strings handed out belong to the object they  *|
+|* came from.                                                                 *|
 |*                                                                            *|
 |* NULL is InvalidArgument where it is not said to be allowed; a function     *|
 |* that returns nothing then does nothing.                                    *|
@@ -311,6 +313,9 @@ typedef struct replayjit_device_info_t {
   const char *description; /* "NVIDIA H200", "emulation" */
   const char *chip;        /* The target that kernels are compiled for. */
 } replayjit_device_info_t;
+/* Writes the defaults; pass sizeof(*info). */
+REPLAYJIT_API void replayjit_device_info_init(replayjit_device_info_t *info,
+                                              size_t struct_size);
 /* Fills in `info`, whose struct_size is set. Strings live as long as the
  * device. */
 REPLAYJIT_API replayjit_error_t *
@@ -474,6 +479,10 @@ typedef struct replayjit_cache_counters_t {
   uint64_t compiles; /* Compilations started by this jit, failures included. */
   uint64_t waits;    /* Calls that waited for another thread or process. */
 } replayjit_cache_counters_t;
+/* Writes the defaults; pass sizeof(*counters). */
+REPLAYJIT_API void
+replayjit_cache_counters_init(replayjit_cache_counters_t *counters,
+                              size_t struct_size);
 REPLAYJIT_API replayjit_error_t *
 replayjit_jit_counters(const replayjit_jit_t *jit,
                        replayjit_cache_counters_t *counters);
@@ -503,6 +512,9 @@ typedef struct replayjit_kernel_info_t {
   int32_t stack_bytes;
   int32_t static_shared_bytes;
 } replayjit_kernel_info_t;
+/* Writes the defaults; pass sizeof(*info). */
+REPLAYJIT_API void replayjit_kernel_info_init(replayjit_kernel_info_t *info,
+                                              size_t struct_size);
 /* Fill in a struct whose struct_size is set. Strings live as long as the
  * kernel. */
 REPLAYJIT_API replayjit_error_t *
@@ -519,7 +531,8 @@ replayjit_kernel_tuning(const replayjit_kernel_t *kernel,
 
 /* The arguments of a decode step, REPLAY or PACKED. Inner dimensions are dense.
  * What the spec does not have is ignored. Strides and pitches are at most 2^32
- * bytes. */
+ * bytes. Inputs may repeat (stride 0); indices of slots that are written may not
+ * where there are two rows or more. */
 typedef struct replayjit_decode_args_t {
   uint32_t struct_size;
   uint32_t reserved;
@@ -572,6 +585,8 @@ typedef struct replayjit_layer_t {
   uint64_t state, d_ring, k_ring, g_ring;
   int64_t state_pitch, d_pitch, k_pitch, g_pitch;
 } replayjit_layer_t;
+/* Writes zeros. */
+REPLAYJIT_API void replayjit_layer_init(replayjit_layer_t *layer);
 
 /* The arguments of MATERIALIZE: for each row and layer, the state of slot dst
  * becomes checkpoint plus ring of slot src. Rows of a null slot are skipped.
@@ -641,14 +656,19 @@ typedef struct replayjit_error_word_t {
   uint32_t kind; /* 0 none, 1 state slot, 2 write_pos, 3 ring slot, 4 dst slot,
                   * 5 track slot, 6 ring_base; of a plan: 7 key, 8 a ring that
                   * should be empty, 9 tokens that are folded already, 10
-                  * advance_by */
+                  * advance_by, 11 a step that is not the one to commit. Of a
+                  * row that is no padding: 12 a number beyond fp16, stored as
+                  * its largest; such a row may count more than once */
   int32_t row;
   int32_t layer; /* That of the launch, or its place in the table of a
                   * materialize launch. Of a plan, whose rows all layers share:
                   * the group for kinds 1, 3, 4 and 5, else -1. */
   int64_t value; /* The index or cursor that is not allowed; of kind 9 the
-                  * tokens to leave out less those in the ring. */
+                  * tokens to leave out less those in the ring; of kind 12 the
+                  * magnitude, rounded down. */
 } replayjit_error_word_t;
+/* Writes zeros, to a word that the host may write. */
+REPLAYJIT_API void replayjit_error_word_init(replayjit_error_word_t *word);
 
 /* Flags of a launch, to be added. */
 /* The arguments are not looked at. */
@@ -663,6 +683,12 @@ typedef struct replayjit_error_word_t {
  * costs driver calls for each pointer, some microseconds in all. Not with
  * UNCHECKED. */
 #define REPLAYJIT_LAUNCH_CHECK_MEMORY 4u
+/* Also checked is that no two live rows meet in a state slot or ring slot that
+ * one of them writes: the rows of a launch run at once, and which of them counts
+ * would be chance. For debugging: it copies the index arrays to the host and
+ * waits for the stream, which is not under capture. Emulation always does it,
+ * and for plans as well. Not with UNCHECKED. */
+#define REPLAYJIT_LAUNCH_CHECK_ROWS 8u
 
 /* Launches a step of args->batch rows. Neither locks, allocates nor touches a
  * file unless it fails (but see CHECK_MEMORY), so the stream may be under
