@@ -325,6 +325,30 @@ def Replay_ReportOp : Replay_Op<"report", [
     $word attr-dict `:` type($word) }];
 }
 
+def Replay_OnOverflowOp : Replay_Op<"on_overflow", [
+    MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "Where a kernel reports what does not fit fp16";
+  let description = [{
+    An `arith.truncf` of a tile to f16 saturates: a finite number that would
+    round to infinity becomes 65504 or -65504; infinities and NaN stay. In a
+    kernel with this operation, one lane of each warp that meets such a number
+    also reports, as `replay.report` does, with its magnitude rounded down (at
+    most 2^62) as the value, and with `trap`. Stands before, and dominates, what
+    it is for.
+
+    Constraint: (V1) a kernel has at most one.
+
+    ```mlir
+    replay.on_overflow %kind row %row layer %layer to %word : !replay.ptr<i32>
+    ```
+  }];
+  let arguments = (ins I32:$kind, I32:$row, I32:$layer, Replay_PtrType:$word,
+    UnitAttr:$trap);
+  let hasVerifier = 1;
+  let assemblyFormat = [{ $kind `row` $row `layer` $layer `to` $word attr-dict
+    `:` type($word) }];
+}
+
 //===----------------------------------------------------------------------===//
 // Tile level: shape and layout
 //===----------------------------------------------------------------------===//

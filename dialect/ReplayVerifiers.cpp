@@ -175,6 +175,16 @@ LogicalResult StoreOp::verify() {
                       getValue().getType(), "S1", "S2");
 }
 
+LogicalResult OnOverflowOp::verify() {
+  auto kernel = (*this)->getParentOfType<KernelOp>();
+  WalkResult others = kernel.walk([&](OnOverflowOp other) {
+    return other == *this ? WalkResult::advance() : WalkResult::interrupt();
+  });
+  if (others.wasInterrupted())
+    return emitOpError("must be the only one of its kernel (V1)");
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // Tile level: shape and layout
 //===----------------------------------------------------------------------===//

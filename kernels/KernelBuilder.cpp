@@ -179,6 +179,9 @@ Value KernelBuilder::abs(Value a) { return math::AbsFOp::create(*this, a); }
 Value KernelBuilder::max(Value a, Value b) {
   return arith::MaximumFOp::create(*this, a, b);
 }
+Value KernelBuilder::min(Value a, Value b) {
+  return arith::MinimumFOp::create(*this, a, b);
+}
 Value KernelBuilder::exp(Value a) { return math::ExpOp::create(*this, a); }
 Value KernelBuilder::log1p(Value a) { return math::Log1pOp::create(*this, a); }
 Value KernelBuilder::rsqrt(Value a) {

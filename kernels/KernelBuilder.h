@@ -93,6 +93,7 @@ public:
   mlir::Value neg(mlir::Value a);
   mlir::Value abs(mlir::Value a);
   mlir::Value max(mlir::Value a, mlir::Value b);
+  mlir::Value min(mlir::Value a, mlir::Value b);
   mlir::Value exp(mlir::Value a);
   mlir::Value log1p(mlir::Value a);
   mlir::Value rsqrt(mlir::Value a);    ///< 1 / sqrt(a), nearly.

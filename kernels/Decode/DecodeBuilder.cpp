@@ -66,6 +66,8 @@ private:
   }
 
   void row() {
+    if (isNative)
+      reportOverflow(b.argument("layer"));
     readPlaces();
     Value isThere = negated(isNull(at.slot));
     b.branch(
@@ -155,7 +157,10 @@ private:
     Value beta = scalar("b", inRow("bStride", at.head));
     Value aLog = scalar("aLog", b.toI64(at.head));
     b.describe("gate");
-    Value x = b.add(a, bias), rate = b.exp(aLog);
+    // Either factor of the gate may be infinite or zero, but not this one.
+    Value rate =
+        b.exp(b.max(b.min(aLog, b.f32(mostLogRate)), b.f32(-mostLogRate)));
+    Value x = b.add(a, bias);
     Value g;
     if (spec.gate == Gate::Softplus)
       g = b.mul(b.softplus(x), b.splat(b.neg(rate), x));
@@ -321,8 +326,7 @@ private:
       if (total) {
         // After a natural flush the sum starts anew.
         if (spec.isCircular)
-          total = b.mul(total,
-                        b.splat(b.select(isFull, b.f32(0), b.f32(1)), total));
+          total = b.select(isFull, b.constant(0, total), total);
         g = b.add(total, g);
       }
       if (spec.ringFormat == RingFormat::Predecayed)
@@ -345,9 +349,8 @@ private:
   }
 };
 
-/// What rebuild mode rounds the dot's operands to.
-const char *readoutPrecision(DataType outType) {
-  switch (outType) {
+const char *precisionOf(DataType type) {
+  switch (type) {
   case DataType::BF16:
     return "bf16";
   case DataType::F16:
@@ -376,7 +379,7 @@ replayjit::internal::decodePipeline(const DecodeSpec &spec,
   options.rebuild = spec.readout == Readout::Rebuild;
   options.blockK = tuning.blockK;
   options.flushRows = tuning.flushRows;
-  options.precision = readoutPrecision(spec.outType);
+  options.precision = precisionOf(readoutType(spec));
   return options;
 }
 

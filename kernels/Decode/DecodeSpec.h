@@ -187,6 +187,26 @@ constexpr bool hasTokens(const DecodeSpec &spec) {
   return spec.family == Family::Replay || spec.family == Family::Packed;
 }
 
+/// What the dot of Readout::Rebuild rounds its operands to: the type of the
+/// outputs; or tf32, written as F32, which has the digits of fp16, where a ring
+/// may hold numbers beyond the range of fp16.
+constexpr DataType readoutType(const DecodeSpec &spec) {
+  const bool fits = spec.ringType == DataType::F16;
+  return spec.outType == DataType::F16 && !fits ? DataType::F32 : spec.outType;
+}
+
+/// What A_log is cut to, either way: exp of it is then a normal number of fp32,
+/// neither zero nor infinite, whatever it is multiplied with.
+inline constexpr double mostLogRate = 87;
+
+/// True if a launch stores something in fp16, which ends at 65504.
+constexpr bool storesF16(const DecodeSpec &spec) {
+  const bool appends = spec.family == Family::Replay && spec.ringDepth > 1;
+  return spec.stateType == DataType::F16 ||
+         (appends && spec.ringType == DataType::F16) ||
+         (hasTokens(spec) && spec.outType == DataType::F16);
+}
+
 /// True if a launch works on cursors and indices, and on no state.
 constexpr bool isPlan(const DecodeSpec &spec) {
   return spec.family == Family::PlanBegin || spec.family == Family::PlanCommit;

@@ -44,6 +44,7 @@ private:
   }
 
   void row(Value layer) {
+    reportOverflow(layer);
     at.slot = loadIndex("srcIndices", "srcIndexStride");
     at.dst = loadIndex("dstIndices", "dstIndexStride");
     check(isSlot(at.slot), ErrorKind::StateSlot, at.slot);

@@ -114,6 +114,14 @@ void PoolProgram::reportFailure(Value layer) {
   });
 }
 
+void PoolProgram::reportOverflow(Value layer) {
+  if (!storesF16(spec))
+    return;
+  b.describe("error word");
+  OnOverflowOp::create(b, b.i32(int32_t(ErrorKind::Overflow)), at.row, layer,
+                       b.argument("errorWord"), spec.trapOnError);
+}
+
 //===----------------------------------------------------------------------===//
 // Offsets and views
 //===----------------------------------------------------------------------===//

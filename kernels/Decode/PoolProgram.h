@@ -79,6 +79,9 @@ protected:
   Value allLegal();
   /// One block of the row tells the host of the first check that failed.
   void reportFailure(Value layer);
+  /// What follows tells the host of numbers that fp16 cannot hold, if anything
+  /// is stored in it.
+  void reportOverflow(Value layer);
 
   //===--- Offsets (elements, i64) and views ---------------------------------//
 

@@ -239,6 +239,23 @@ replay.kernel @report(%kind: i32, %row: i32, %layer: i32, %value: i64, %word: !r
   replay.return
 }
 
+// CHECK-LABEL: replay.kernel @on_overflow(
+// CHECK-SAME: %[[KIND:.*]]: i32, %[[ROW:.*]]: i32, %[[LAYER:.*]]: i32, %[[WORD:.*]]: !replay.ptr<i32>
+// CHECK: on_overflow %[[KIND]] row %[[ROW]] layer %[[LAYER]] to %[[WORD]] : <i32>
+replay.kernel @on_overflow(%kind: i32, %row: i32, %layer: i32, %word: !replay.ptr<i32>)
+    num_warps(4) blocks_per_row(1) {
+  replay.on_overflow %kind row %row layer %layer to %word : !replay.ptr<i32>
+  replay.return
+}
+
+// CHECK-LABEL: replay.kernel @on_overflow_trap(
+// CHECK: on_overflow %{{.*}} row %{{.*}} layer %{{.*}} to %{{.*}} {trap} : <i32>
+replay.kernel @on_overflow_trap(%kind: i32, %row: i32, %layer: i32, %word: !replay.ptr<i32>)
+    num_warps(4) blocks_per_row(1) {
+  replay.on_overflow %kind row %row layer %layer to %word {trap} : !replay.ptr<i32>
+  replay.return
+}
+
 //===----------------------------------------------------------------------===//
 // Tile level: shape and layout
 //===----------------------------------------------------------------------===//

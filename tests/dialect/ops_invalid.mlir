@@ -510,6 +510,15 @@ replay.kernel @store_element(%i: i32) num_warps(1) blocks_per_row(1) {
   replay.return
 }
 
+// -----
+
+replay.kernel @two_reports(%kind: i32, %word: !replay.ptr<i32>) num_warps(1) blocks_per_row(1) {
+  // expected-error @+1 {{must be the only one of its kernel (V1)}}
+  replay.on_overflow %kind row %kind layer %kind to %word : !replay.ptr<i32>
+  replay.on_overflow %kind row %kind layer %kind to %word : !replay.ptr<i32>
+  replay.return
+}
+
 //===----------------------------------------------------------------------===//
 // Tile level: shape and layout
 //===----------------------------------------------------------------------===//

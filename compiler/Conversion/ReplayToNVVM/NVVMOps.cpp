@@ -81,6 +81,16 @@ Value ThreadBuilder::shuffleXor(Value value, int mask) {
                               i32(31), NVVM::ShflKind::bfly, UnitAttr());
 }
 
+Value ThreadBuilder::anyLane(Value condition) {
+  return NVVM::VoteSyncOp::create(*this, getI1Type(), i32(-1), condition,
+                                  NVVM::VoteSyncKind::any);
+}
+
+Value ThreadBuilder::lanesWhere(Value condition) {
+  return NVVM::VoteSyncOp::create(*this, getI32Type(), i32(-1), condition,
+                                  NVVM::VoteSyncKind::ballot);
+}
+
 void ThreadBuilder::barrier() {
   if (kernel.hasRoles)
     NVVM::BarrierOp::create(*this, TypeRange{}, i32(1),

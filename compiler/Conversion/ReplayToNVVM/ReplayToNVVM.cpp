@@ -248,6 +248,7 @@ struct ConvertReplayToNVVMPass
                                                context);
     populateElementwisePatterns(patterns, converter, context);
     populateMemoryPatterns(patterns, converter, context);
+    populateNarrowPatterns(patterns, converter, context);
     populateReducePatterns(patterns, converter, context);
     populateMmaPatterns(patterns, converter, context);
     populateStagedPatterns(patterns, converter, context);
