@@ -41,7 +41,7 @@ private:
 
 /// LLVM cannot be unwound: where memory ends in the midst of it, the process
 /// does. So a compilation begins only if the address space has room for all
-/// that run. What the kernel hands out and cannot keep, no one sees before.
+/// that run; what the kernel hands out and cannot keep no one sees before.
 class Room {
 public:
   Room() : count(++running) {}
@@ -61,8 +61,8 @@ public:
   }
 
 private:
-  /// Of any kernel of the test suites, and as much again.
-  static constexpr size_t mostOfOne = size_t(128) << 20;
+  /// A kernel of real size takes about 20 MiB.
+  static constexpr size_t mostOfOne = size_t(64) << 20;
   static inline std::atomic<size_t> running = 0;
   const size_t count;
 };

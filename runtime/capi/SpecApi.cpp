@@ -62,14 +62,18 @@ private:
 };
 } // namespace
 
-const replayjit_fact_t *replayjit_decode_spec_fact(size_t index) {
+const replayjit_fact_t *replayjit_decode_spec_fact(size_t index) try {
   static const FactList list(decodeFacts());
   return list.at(index);
+} catch (...) { // No memory for the list, which is empty then.
+  return nullptr;
 }
 
-const replayjit_fact_t *replayjit_decode_tuning_fact(size_t index) {
+const replayjit_fact_t *replayjit_decode_tuning_fact(size_t index) try {
   static const FactList list(tuningFacts());
   return list.at(index);
+} catch (...) { // The same.
+  return nullptr;
 }
 
 template <typename Args, typename Struct>

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <sys/file.h>
 #include <thread>
 
 using namespace replayjit::internal;

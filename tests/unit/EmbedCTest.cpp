@@ -263,9 +263,9 @@ TEST_CASE("embedded C needs a name and a cubin", "[aot]") {
                              {"atomic", "atomic_load"},
                              {"NULL", "NULL"}})
     CHECK(embedAsC(kernel, name).status().message ==
-          fmt::format("name: '{}' is not allowed; C, C++ or what is included "
-                      "has '{}' already",
-                      name, taken));
+          "name: '" + std::string(name) +
+              "' is not allowed; C, C++ or what is included has '" + taken +
+              "' already");
   for (const char *name :
        {"in", "tab", "kernel", "step", "decode_step", "ints"})
     CHECK(embedAsC(kernel, name));
