@@ -170,7 +170,7 @@ std::string Bundle::table() const {
                         row.kernels, row.compiled, row.bytes);
   };
   for (const auto &[key, row] : rows) {
-    line(key.first, wordOf(key.second), row);
+    line(key.first, divided(wordOf(key.second), '-'), row);
     all.kernels += row.kernels;
     all.compiled += row.compiled;
     all.bytes += row.bytes;
