@@ -1,5 +1,6 @@
 //===- ArgumentApi.cpp - The fields of the argument structs ---------------===//
 
+#include "replayjit/replayjit_describe.h"
 #include "runtime/capi/Structs.h"
 
 #include <deque>

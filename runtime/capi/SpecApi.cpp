@@ -1,5 +1,6 @@
 //===- SpecApi.cpp - Specs, tunings and arguments of the C API ------------===//
 
+#include "replayjit/replayjit_describe.h"
 #include "runtime/capi/Handles.h"
 #include "runtime/capi/Structs.h"
 

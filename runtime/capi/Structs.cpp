@@ -2,6 +2,8 @@
 
 #include "runtime/capi/Structs.h"
 
+#include "replayjit/replayjit_describe.h"
+
 #include <fmt/format.h>
 
 #include <array>

@@ -3,6 +3,7 @@
  * Usage: capi CACHE_FOLDER. Kernels run in the emulation; tests/consumer covers
  * a CUDA device over a driver made up. */
 #include "DecodeSteps.h"
+#include "replayjit/replayjit_describe.h"
 
 #include <stdbool.h>
 #include <string.h>

@@ -218,33 +218,6 @@ typedef struct replayjit_decode_tuning_t {
   int32_t max_registers;
 } replayjit_decode_tuning_t;
 
-typedef enum replayjit_fact_kind_t {
-  REPLAYJIT_FACT_NUMBER = 0,
-  REPLAYJIT_FACT_TRUTH = 1,
-  REPLAYJIT_FACT_CHOICE = 2, /* One of the enums above. */
-  REPLAYJIT_FACT_TYPE = 3    /* replayjit_type_t */
-} replayjit_fact_kind_t;
-
-/* One member of a spec or a tuning, for those who give them by name. It is the
- * library's and never changes; later minors may add fields at its end. */
-typedef struct replayjit_fact_t {
-  const char *name; /* "ring_depth" */
-  const char *doc;  /* One line. */
-  /* Of the values from 0 on, such as "lower-bound"; NULL of a number. */
-  const char *const *words;
-  int32_t num_words;
-  int32_t kind;   /* replayjit_fact_kind_t */
-  int32_t usual;  /* The default. */
-  int32_t lowest; /* The least value allowed, and the greatest; not all between
-                   * them need be. */
-  int32_t highest;
-} replayjit_fact_t;
-
-/* The members after struct_size, in their order; NULL past the last. */
-REPLAYJIT_API const replayjit_fact_t *replayjit_decode_spec_fact(size_t index);
-REPLAYJIT_API const replayjit_fact_t *
-replayjit_decode_tuning_fact(size_t index);
-
 /* Write the defaults; pass sizeof(*spec). */
 REPLAYJIT_API void replayjit_decode_spec_init(replayjit_decode_spec_t *spec,
                                               size_t struct_size);
@@ -622,31 +595,6 @@ replayjit_materialize_args_init(replayjit_materialize_args_t *args,
 REPLAYJIT_API replayjit_error_t *
 replayjit_layer_validate(const replayjit_decode_spec_t *spec,
                          const replayjit_layer_t *layer);
-
-/* A field of a struct of arguments, for bindings of other languages. */
-typedef enum replayjit_field_t {
-  REPLAYJIT_FIELD_U64 = 0, /* A device address. */
-  REPLAYJIT_FIELD_I64 = 1,
-  REPLAYJIT_FIELD_I32 = 2,
-  REPLAYJIT_FIELD_F32 = 3
-} replayjit_field_t;
-typedef struct replayjit_argument_t {
-  const char *name;   /* "state_pitch" */
-  const char *doc;    /* Type, shape, read or written, who has it. */
-  const char *stride; /* Of an address: the field that says how far rows or
-                       * slots lie apart; NULL: none. */
-  uint32_t offset;    /* In the struct, bytes. */
-  int32_t type;       /* replayjit_field_t */
-  int32_t is_wide;    /* The spec's alignment is a promise of it and its stride:
-                       * 1, if is_kda 2, else 0 */
-} replayjit_argument_t;
-
-/* Field `index` of "replayjit_decode_args_t", "replayjit_materialize_args_t" or
- * "replayjit_layer_t", in order and without struct_size and reserved; it and
- * its strings are there as long as the library. NULL past the last one and of
- * any other struct. */
-REPLAYJIT_API const replayjit_argument_t *
-replayjit_argument(const char *struct_name, size_t index);
 
 /* Memory that kernels write and the host may read at any time. Zero it before
  * use. The first bad row fills it in, `kind` last; each adds one to count. A
