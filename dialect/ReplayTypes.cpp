@@ -94,34 +94,49 @@ LogicalResult ViewType::verify(function_ref<InFlightDiagnostic()> emitError,
 }
 
 //===----------------------------------------------------------------------===//
-// State: <32x128>
+// State: <32x128>, <32x128, tiles 64>
 //===----------------------------------------------------------------------===//
 
 Type StateType::parse(AsmParser &parser) {
   SmallVector<int64_t> shape;
+  int64_t tileColumns = 0;
   if (parser.parseLess() ||
       parser.parseDimensionList(shape, /*allowDynamic=*/false,
-                                /*withTrailingX=*/false) ||
-      parser.parseGreater())
+                                /*withTrailingX=*/false))
+    return {};
+  if (succeeded(parser.parseOptionalComma()) &&
+      (parser.parseKeyword("tiles") || parser.parseInteger(tileColumns)))
+    return {};
+  if (parser.parseGreater())
     return {};
   if (shape.size() != 2) {
     parser.emitError(parser.getNameLoc(),
                      "state needs two sizes: rows x columns");
     return {};
   }
-  return parser.getChecked<StateType>(parser.getContext(), shape[0], shape[1]);
+  return parser.getChecked<StateType>(parser.getContext(), shape[0], shape[1],
+                                      tileColumns);
 }
 
 void StateType::print(AsmPrinter &printer) const {
-  printer << '<' << getRows() << 'x' << getColumns() << '>';
+  printer << '<' << getRows() << 'x' << getColumns();
+  if (isFormed())
+    printer << ", tiles " << getTileColumns();
+  printer << '>';
 }
 
 LogicalResult StateType::verify(function_ref<InFlightDiagnostic()> emitError,
-                                int64_t rows, int64_t columns) {
+                                int64_t rows, int64_t columns,
+                                int64_t tileColumns) {
   if (rows < 1 || columns < 1 || !llvm::isPowerOf2_64(rows) ||
       !llvm::isPowerOf2_64(columns))
     return emitError() << "state sizes " << rows << " and " << columns
                        << " must be powers of two";
+  if (tileColumns != 0 && (tileColumns < 0 || tileColumns > columns ||
+                           !llvm::isPowerOf2_64(tileColumns)))
+    return emitError() << "state tiles of " << tileColumns
+                       << " columns must divide the " << columns
+                       << " there are";
   return success();
 }
 

@@ -45,12 +45,21 @@ def Replay_ViewType : Replay_Type<"View", "view"> {
 }
 
 def Replay_StateType : Replay_Type<"State", "state"> {
-  let summary = "A block's rows of a recurrent state that is not formed";
+  let summary = "A block's rows of a recurrent state";
   let description = [{
     `!replay.state<32x128>`: 32 rows (V) of 128 columns (K), both powers of two,
-    as the sum of a decayed checkpoint and of the ring's outer products.
+    that are not formed: the sum of a decayed checkpoint and of a ring's outer
+    products, in memory. `!replay.state<32x128, tiles 64>`: formed; held in
+    registers, as f32 tiles of 64 columns, a power of two that divides K.
   }];
-  let parameters = (ins "int64_t":$rows, "int64_t":$columns);
+  let parameters = (ins "int64_t":$rows, "int64_t":$columns,
+    "int64_t":$tileColumns);
+  let builders = [TypeBuilder<(ins "int64_t":$rows, "int64_t":$columns), [{
+    return $_get($_ctxt, rows, columns, /*tileColumns=*/0);
+  }]>];
+  let extraClassDeclaration = [{
+    bool isFormed() const { return getTileColumns() != 0; }
+  }];
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
 }

@@ -37,6 +37,17 @@ LogicalResult KernelOp::verify() {
     if (!isa<PtrType>(type) && !type.isSignlessIntOrFloat())
       return emitOpError() << "argument type " << type
                            << " must be a pointer or a scalar (K3)";
+  for (auto [i, type] : llvm::enumerate(getArgumentTypes()))
+    for (StringRef name : {kArgReadOnly, kArgNoAlias})
+      if (getArgAttr(i, name) && !isa<PtrType>(type))
+        return emitOpError()
+               << "argument " << i << " of type " << type << " cannot be "
+               << name << "; only pointers are (K4)";
+  if (auto lanes = (*this)->getAttrOfType<IntegerAttr>(kLanesPerRow))
+    if (lanes.getInt() < 1 || lanes.getInt() > 32 ||
+        !llvm::isPowerOf2_64(lanes.getInt()))
+      return emitOpError() << kLanesPerRow << " is " << lanes.getInt()
+                           << "; allowed are powers of two from 1 to 32 (K5)";
   return success();
 }
 
@@ -79,6 +90,62 @@ LogicalResult ReconstructOp::verify() {
   if (!llvm::isPowerOf2_32(getDepth()))
     return emitOpError() << "depth is " << getDepth()
                          << "; it must be a power of two (R2)";
+  if (getType().isFormed())
+    return emitOpError() << "gives a " << getType()
+                         << ", which is formed; replay.form gives that (R6)";
+  return success();
+}
+
+/// Constraints on how a use reads a state; `tag` is the number of each.
+static LogicalResult verifyBlock(Operation *op, std::optional<int32_t> blockK,
+                                 StateType state, StringRef tag) {
+  if (blockK && (*blockK < 1 || state.getColumns() % *blockK != 0))
+    return op->emitOpError()
+           << "block_k " << *blockK << " does not divide the "
+           << state.getColumns() << " columns of the state (" << tag << ")";
+  return success();
+}
+
+static LogicalResult verifyForming(Operation *op, std::optional<int32_t> rows,
+                                   Precision precision, StringRef tag) {
+  bool isDot = precision != Precision::Ieee;
+  if (rows && (*rows < (isDot ? 16 : 1) || !llvm::isPowerOf2_32(*rows)))
+    return op->emitOpError()
+           << "rows is " << *rows << "; precision "
+           << stringifyPrecision(precision) << " allows powers of two from "
+           << (isDot ? 16 : 1) << " (" << tag << ")";
+  return success();
+}
+
+/// True if decay, d and k, where they are there, fit the state.
+static bool isUpdateOf(StateType state, Value decay, Value d, Value k) {
+  return (d != nullptr) == (k != nullptr) &&
+         (!d || (isF32Tile(d, {state.getRows()}) &&
+                 isF32Tile(k, {state.getColumns()}))) &&
+         (!decay || decay.getType().isF32() ||
+          isF32Tile(decay, {state.getColumns()}));
+}
+
+LogicalResult FormOp::verify() {
+  StateType from = getState().getType(), to = getType();
+  if (from.isFormed() || !to.isFormed() || from.getRows() != to.getRows() ||
+      from.getColumns() != to.getColumns())
+    return emitOpError() << "cannot make a " << to << " of a " << from
+                         << ": needs a state that is not formed, and gives the "
+                            "same with tiles (J1)";
+  return verifyForming(*this, getRows(), getPrecision(), "J2");
+}
+
+LogicalResult UpdateOp::verify() {
+  StateType state = getState().getType();
+  if (!state.isFormed())
+    return emitOpError() << "updates a " << state
+                         << ", which is not formed; replay.form forms it (U1)";
+  if ((!getDecay() && !getD()) ||
+      !isUpdateOf(state, getDecay(), getD(), getK()))
+    return emitOpError() << "needs a decay of f32 or k's type, or d of tensor<"
+                         << state.getRows() << "xf32> and k of tensor<"
+                         << state.getColumns() << "xf32>, or all three (U2)";
   return success();
 }
 
@@ -96,17 +163,17 @@ LogicalResult ContractOp::verify() {
     if (!isF32Tile(result, {state.getRows()}))
       return emitOpError() << "result must be tensor<" << state.getRows()
                            << "xf32> (C1)";
-  return success();
+  if (state.isFormed() && (getBlockK() || getRebuild()))
+    return emitOpError("reads a formed state as it is; block_k and rebuild are "
+                       "for others (C4)");
+  return verifyBlock(*this, getBlockK(), state, "C3");
 }
 
 LogicalResult FlushOp::verify() {
   StateType state = getState().getType();
-  bool update = getDecay() != nullptr;
-  if (update != (getD() != nullptr) || update != (getK() != nullptr) ||
-      (update && (!isF32Tile(getD(), {state.getRows()}) ||
-                  !isF32Tile(getK(), {state.getColumns()}) ||
-                  !(getDecay().getType().isF32() ||
-                    isF32Tile(getDecay(), {state.getColumns()})))))
+  bool isUpdate = getDecay() != nullptr;
+  if (isUpdate != (getD() != nullptr) ||
+      !isUpdateOf(state, getDecay(), getD(), getK()))
     return emitOpError() << "needs d of tensor<" << state.getRows()
                          << "xf32>, k of tensor<" << state.getColumns()
                          << "xf32> and a decay of f32 or k's type (F1)";
@@ -114,7 +181,13 @@ LogicalResult FlushOp::verify() {
         return cast<ViewType>(dst.getType()).getRank() != 2;
       }))
     return emitOpError("destinations must be there and have rank 2 (F2)");
-  return success();
+  if (state.isFormed() &&
+      (getBlockK() || getRows() || getPrecision() != Precision::Ieee))
+    return emitOpError("stores a formed state as it is; block_k, rows and "
+                       "precision are for others (F4)");
+  if (failed(verifyBlock(*this, getBlockK(), state, "F3")))
+    return failure();
+  return verifyForming(*this, getRows(), getPrecision(), "F3");
 }
 
 //===----------------------------------------------------------------------===//

@@ -15,8 +15,13 @@ PoolProgram::PoolProgram(MLIRContext &context, const DecodeSpec &spec,
       tiles((spec.headDimV + rows - 1) / rows),
       b(context, kernelName(spec, tuning), declarations(spec), tuning.numWarps,
         spec.numValueHeads * tiles) {
-  if (tuning.maxRegisters)
-    b.limitRegisters(tuning.maxRegisters);
+  KernelBuilder::ThreadTuning threads;
+  threads.maxRegisters = tuning.maxRegisters;
+  // 16 lanes hold fewer columns each, of all the vectors that a row meets; a
+  // block of one warp has few rows and gains by it.
+  if (tuning.numWarps == 1)
+    threads.lanesPerRow = 16;
+  b.tune(threads);
   if (spec.hasProgrammaticLaunch)
     b.allowProgrammaticLaunch();
 }
@@ -219,6 +224,42 @@ Value PoolProgram::readState(Value total) {
   b.describe("replay");
   return ReconstructOp::create(b, type, s0, at.cursor, d, kr, g, total, at.base,
                                depth);
+}
+
+//===----------------------------------------------------------------------===//
+// Uses of a state
+//===----------------------------------------------------------------------===//
+
+Precision PoolProgram::rebuildPrecision() const {
+  switch (readoutType(spec)) {
+  case DataType::BF16:
+    return Precision::Bf16;
+  case DataType::F16:
+    return Precision::F16;
+  default:
+    return Precision::Tf32;
+  }
+}
+
+ContractOp PoolProgram::contract(Value state, ValueRange vectors) {
+  SmallVector<Type> results(vectors.size(), b.tileType({rows}));
+  PrecisionAttr rebuild;
+  if (spec.readout == Readout::Rebuild)
+    rebuild = PrecisionAttr::get(b.getContext(), rebuildPrecision());
+  return ContractOp::create(b, results, state, vectors,
+                            b.getI32IntegerAttr(tuning.blockK), rebuild);
+}
+
+void PoolProgram::flush(Value state, ValueRange destinations, Value decay,
+                        Value d, Value k) {
+  IntegerAttr rowsPerStep; // A rebuilt state takes all at once.
+  Precision precision = rebuildPrecision();
+  if (spec.readout == Readout::OutputOnly) {
+    rowsPerStep = b.getI32IntegerAttr(tuning.flushRows);
+    precision = Precision::Ieee;
+  }
+  FlushOp::create(b, state, decay, d, k, destinations,
+                  b.getI32IntegerAttr(tuning.blockK), rowsPerStep, precision);
 }
 
 Value PoolProgram::trueValue() {

@@ -61,6 +61,22 @@ replay.kernel @tile_argument(%t: tensor<16xf32>) num_warps(1) blocks_per_row(1) 
 
 // -----
 
+// expected-error @+1 {{argument 1 of type 'f32' cannot be replay.noalias; only pointers are (K4)}}
+replay.kernel @scalar_without_alias(%p: !replay.ptr<f32>, %x: f32 {replay.noalias})
+    num_warps(1) blocks_per_row(1) {
+  replay.return
+}
+
+// -----
+
+// expected-error @+1 {{replay.lanes_per_row is 12; allowed are powers of two from 1 to 32 (K5)}}
+replay.kernel @lanes() num_warps(1) blocks_per_row(1)
+    attributes {replay.lanes_per_row = 12 : i32} {
+  replay.return
+}
+
+// -----
+
 replay.kernel @flat_checkpoint() num_warps(1) blocks_per_row(1) {
   %s0 = builtin.unrealized_conversion_cast to !replay.view<128xf32, strides [1]>
   // expected-error @+1 {{views must have float elements and rank 2, gates rank 1 or 2 (R1)}}
@@ -292,6 +308,154 @@ replay.kernel @wrapped_other_gates(%m: i32, %base: i32) num_warps(1) blocks_per_
         !replay.view<12x128xf32, strides [128, 1]>,
         !replay.view<?x128xf32, strides [128, 1]>
         total tensor<128xf32> -> !replay.state<32x128>
+  replay.return
+}
+
+// -----
+
+replay.kernel @reconstruct_formed() num_warps(4) blocks_per_row(1) {
+  %s0 = builtin.unrealized_conversion_cast to !replay.view<32x128xf32, strides [128, 1]>
+  // expected-error @+1 {{gives a '!replay.state<32x128, tiles 64>', which is formed; replay.form gives that (R6)}}
+  %s = replay.reconstruct %s0 {depth = 1 : i32}
+      : !replay.view<32x128xf32, strides [128, 1]> -> !replay.state<32x128, tiles 64>
+  replay.return
+}
+
+// -----
+
+replay.kernel @form_twice() num_warps(4) blocks_per_row(1) {
+  %s = builtin.unrealized_conversion_cast to !replay.state<32x128, tiles 64>
+  // expected-error @+1 {{needs a state that is not formed, and gives the same with tiles (J1)}}
+  %t = replay.form %s : !replay.state<32x128, tiles 64> -> !replay.state<32x128, tiles 128>
+  replay.return
+}
+
+// -----
+
+replay.kernel @form_another() num_warps(4) blocks_per_row(1) {
+  %s = builtin.unrealized_conversion_cast to !replay.state<32x128>
+  // expected-error @+1 {{cannot make a '!replay.state<32x64, tiles 64>' of a '!replay.state<32x128>'}}
+  %t = replay.form %s : !replay.state<32x128> -> !replay.state<32x64, tiles 64>
+  replay.return
+}
+
+// -----
+
+replay.kernel @form_three_rows() num_warps(4) blocks_per_row(1) {
+  %s = builtin.unrealized_conversion_cast to !replay.state<32x128>
+  // expected-error @+1 {{rows is 3; precision ieee allows powers of two from 1 (J2)}}
+  %t = replay.form %s {rows = 3 : i32} : !replay.state<32x128> -> !replay.state<32x128, tiles 64>
+  replay.return
+}
+
+// -----
+
+replay.kernel @form_few_rows() num_warps(4) blocks_per_row(1) {
+  %s = builtin.unrealized_conversion_cast to !replay.state<32x128>
+  // expected-error @+1 {{rows is 4; precision tf32 allows powers of two from 16 (J2)}}
+  %t = replay.form %s {rows = 4 : i32, precision = #replay<precision tf32>}
+      : !replay.state<32x128> -> !replay.state<32x128, tiles 64>
+  replay.return
+}
+
+// -----
+
+replay.kernel @update_before_form(%a: f32) num_warps(4) blocks_per_row(1) {
+  %s = builtin.unrealized_conversion_cast to !replay.state<32x128>
+  // expected-error @+1 {{updates a '!replay.state<32x128>', which is not formed; replay.form forms it (U1)}}
+  %t = replay.update %s decay %a : !replay.state<32x128> decay f32
+  replay.return
+}
+
+// -----
+
+replay.kernel @update_nothing() num_warps(4) blocks_per_row(1) {
+  %s = builtin.unrealized_conversion_cast to !replay.state<32x128, tiles 64>
+  // expected-error @+1 {{needs a decay of f32 or k's type, or d of tensor<32xf32> and k of tensor<128xf32>, or all three (U2)}}
+  %t = replay.update %s : !replay.state<32x128, tiles 64>
+  replay.return
+}
+
+// -----
+
+replay.kernel @update_transposed() num_warps(4) blocks_per_row(1) {
+  %s, %d, %k = builtin.unrealized_conversion_cast to !replay.state<32x128, tiles 64>,
+      tensor<32xf32>, tensor<128xf32>
+  // expected-error @+1 {{needs a decay of f32 or k's type, or d of tensor<32xf32> and k of tensor<128xf32>, or all three (U2)}}
+  %t = replay.update %s add %k, %d : !replay.state<32x128, tiles 64>
+      add tensor<128xf32>, tensor<32xf32>
+  replay.return
+}
+
+// -----
+
+replay.kernel @update_decay_a_row() num_warps(4) blocks_per_row(1) {
+  %s, %d = builtin.unrealized_conversion_cast to !replay.state<32x128, tiles 64>, tensor<32xf32>
+  // expected-error @+1 {{needs a decay of f32 or k's type}}
+  %t = replay.update %s decay %d : !replay.state<32x128, tiles 64> decay tensor<32xf32>
+  replay.return
+}
+
+// -----
+
+replay.kernel @contract_odd_blocks() num_warps(4) blocks_per_row(1) {
+  %s, %x = builtin.unrealized_conversion_cast to !replay.state<32x128>, tensor<128xf32>
+  // expected-error @+1 {{block_k 96 does not divide the 128 columns of the state (C3)}}
+  %y = replay.contract %s, %x {block_k = 96 : i32}
+      : !replay.state<32x128>, tensor<128xf32> -> tensor<32xf32>
+  replay.return
+}
+
+// -----
+
+replay.kernel @contract_no_blocks() num_warps(4) blocks_per_row(1) {
+  %s, %x = builtin.unrealized_conversion_cast to !replay.state<32x128>, tensor<128xf32>
+  // expected-error @+1 {{block_k 0 does not divide the 128 columns of the state (C3)}}
+  %y = replay.contract %s, %x {block_k = 0 : i32}
+      : !replay.state<32x128>, tensor<128xf32> -> tensor<32xf32>
+  replay.return
+}
+
+// -----
+
+replay.kernel @contract_rebuilds_formed() num_warps(4) blocks_per_row(1) {
+  %s, %x = builtin.unrealized_conversion_cast to !replay.state<32x128, tiles 64>, tensor<128xf32>
+  // expected-error @+1 {{reads a formed state as it is; block_k and rebuild are for others (C4)}}
+  %y = replay.contract %s, %x {rebuild = #replay<precision tf32>}
+      : !replay.state<32x128, tiles 64>, tensor<128xf32> -> tensor<32xf32>
+  replay.return
+}
+
+// -----
+
+replay.kernel @flush_odd_blocks() num_warps(4) blocks_per_row(1) {
+  %s, %s0 = builtin.unrealized_conversion_cast to !replay.state<32x128>,
+      !replay.view<32x128xf32, strides [128, 1]>
+  // expected-error @+1 {{block_k 48 does not divide the 128 columns of the state (F3)}}
+  replay.flush %s into %s0 {block_k = 48 : i32} : !replay.state<32x128>
+      into !replay.view<32x128xf32, strides [128, 1]>
+  replay.return
+}
+
+// -----
+
+replay.kernel @flush_no_rows() num_warps(4) blocks_per_row(1) {
+  %s, %s0 = builtin.unrealized_conversion_cast to !replay.state<32x128>,
+      !replay.view<32x128xf32, strides [128, 1]>
+  // expected-error @+1 {{rows is 0; precision ieee allows powers of two from 1 (F3)}}
+  replay.flush %s into %s0 {rows = 0 : i32} : !replay.state<32x128>
+      into !replay.view<32x128xf32, strides [128, 1]>
+  replay.return
+}
+
+// -----
+
+replay.kernel @flush_forms_formed() num_warps(4) blocks_per_row(1) {
+  %s, %s0 = builtin.unrealized_conversion_cast to !replay.state<32x128, tiles 64>,
+      !replay.view<32x128xf32, strides [128, 1]>
+  // expected-error @+1 {{stores a formed state as it is; block_k, rows and precision are for others (F4)}}
+  replay.flush %s into %s0 {rows = 4 : i32} : !replay.state<32x128, tiles 64>
+      into !replay.view<32x128xf32, strides [128, 1]>
   replay.return
 }
 

@@ -1,10 +1,11 @@
-//===- LowerMemoryForGPU.cpp - replay.ld and replay.st for a GPU ----------===//
+//===- LowerMemoryForGPU.cpp - The thread level for a GPU -----------------===//
 
 #include "compiler/Conversion/ReplayToNVVM/ReplayToNVVM.h"
 #include "dialect/ReplayDialect.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
 namespace replayjit::internal {
@@ -188,6 +189,16 @@ void lowerStore(StOp op) {
   op.erase();
 }
 
+/// PTX has no order of loads alone. But the assembler moves nothing across the
+/// trigger of a performance counter, which costs one instruction and counts
+/// only where a profiler asks for it.
+void lowerFence(LoadFenceOp op) {
+  OpBuilder b(op);
+  NVVM::PMEventOp::create(b, op.getLoc(), /*maskedEventId=*/nullptr,
+                          /*eventId=*/b.getI32IntegerAttr(0));
+  op.erase();
+}
+
 /// Atomics reach other devices and the host. LLVM's own stay within the GPU.
 LogicalResult lowerAtomic(LLVM::AtomicRMWOp op) {
   bool isAdd = op.getBinOp() == LLVM::AtomicBinOp::add;
@@ -218,7 +229,7 @@ struct LowerMemoryForGPUPass
     // Lowering a load erases operations after it.
     SmallVector<Operation *> ops;
     getOperation()->walk([&](Operation *op) {
-      if (isa<LdOp, StOp, LLVM::AtomicRMWOp>(op))
+      if (isa<LdOp, StOp, LoadFenceOp, LLVM::AtomicRMWOp>(op))
         ops.push_back(op);
     });
     for (Operation *op : ops) {
@@ -226,6 +237,8 @@ struct LowerMemoryForGPUPass
         lowerLoad(load);
       else if (auto store = dyn_cast<StOp>(op))
         lowerStore(store);
+      else if (auto fence = dyn_cast<LoadFenceOp>(op))
+        lowerFence(fence);
       else if (failed(lowerAtomic(cast<LLVM::AtomicRMWOp>(op))))
         return signalPassFailure();
     }

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Conversion/ReplayToNVVM/ThreadProgram.h"
-#include "compiler/Transforms/Views.h"
+#include "compiler/Transforms/Memory.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"

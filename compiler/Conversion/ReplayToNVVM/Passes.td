@@ -67,13 +67,14 @@ def LowerMathForGPUPass : Pass<"replay-lower-math-for-gpu", "::mlir::ModuleOp"> 
 }
 
 def LowerMemoryForGPUPass : Pass<"replay-lower-memory-for-gpu", "::mlir::ModuleOp"> {
-  let summary = "Lower replay.ld and replay.st for a GPU";
+  let summary = "Lower replay.ld, replay.st and replay.load_fence for a GPU";
   let description = [{
     An access without a predicate becomes a vector load or store; with one, a
     predicated PTX instruction that reads zero where the predicate is false, so
-    that no branch stands around it.
+    that no branch stands around it. A load fence becomes a `pmevent`, across which
+    the assembler moves nothing.
   }];
-  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect"];
 }
 
 #endif

@@ -257,7 +257,7 @@ struct ConvertReplayToNVVMPass
     target.addLegalDialect<LLVM::LLVMDialect>();
     target.addLegalDialect("nvvm");
     target.addIllegalDialect<ReplayDialect>();
-    target.addLegalOp<LdOp, StOp>();
+    target.addLegalOp<LdOp, StOp, LoadFenceOp>();
     target.addDynamicallyLegalDialect<arith::ArithDialect, math::MathDialect>(
         [](Operation *op) {
           return llvm::none_of(op->getResultTypes(), [](Type type) {

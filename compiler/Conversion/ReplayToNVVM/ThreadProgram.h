@@ -2,7 +2,7 @@
 #ifndef REPLAYJIT_COMPILER_CONVERSION_THREADPROGRAM_H
 #define REPLAYJIT_COMPILER_CONVERSION_THREADPROGRAM_H
 
-#include "compiler/Layout/LinearLayout.h"
+#include "dialect/LinearLayout.h"
 #include "dialect/ReplayDialect.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
