@@ -1,13 +1,13 @@
 //===- ExpandState.cpp - Replay-level operations become tile programs -----===//
 //
-// A state that is not formed is a checkpoint and a ring. This file writes down
-// how each use reads it (output-only or rebuild) and how it is formed. A formed
-// state is the tiles of its columns; loops and branches carry these.
+// What is not formed (StateParts) is read as each use says: output-only, rebuild,
+// or formed tile by tile. A formed state is the tiles of its columns; loops and
+// branches carry these.
 //
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Transforms/Passes.h"
-#include "dialect/TileBuilder.h"
+#include "compiler/Transforms/StateParts.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -34,122 +34,6 @@ scf::ForOp tileLoop(TileBuilder &b, int64_t size, int64_t step,
   return loop;
 }
 
-/// Of each row, the sum of the gates of the rows before it: the newer ones.
-Value newerSums(TileBuilder &b, Value gates) {
-  return CumsumOp::create(b, gates.getType(), gates, /*axis=*/0,
-                          /*reverse=*/false, /*exclusive=*/true);
-}
-
-/// `tile` times `decay`, a number or one a column.
-Value decayed(TileBuilder &b, Value tile, Value decay) {
-  auto type = cast<RankedTensorType>(tile.getType());
-  bool perColumn = isa<RankedTensorType>(decay.getType());
-  return b.mul(tile, perColumn ? b.spread(decay, 0, type.getDimSize(0))
-                               : b.splat(decay, type.getShape()));
-}
-
-/// What every use of one state shares: its parts, and the decays of the
-/// checkpoint (A) and of the ring's rows (W), computed once where it is
-/// reconstructed. Gates of a column each (KDA) make A a vector over K and W a
-/// tile, or A again where k comes decayed; else A is a number and W a vector
-/// over the rows.
-struct StateParts {
-  mutable ReconstructOp op;
-  int64_t rows, columns, depth;
-  Value decay;   ///< A, f32 or tensor<columns>; null without a ring.
-  Value weights; ///< W, tensor<depth[xcolumns]>; null without gates.
-
-  explicit StateParts(ReconstructOp op)
-      : op(op), rows(op.getType().getRows()),
-        columns(op.getType().getColumns()), depth(op.getDepth()) {
-    if (!hasRing())
-      return;
-    TileBuilder b(op.getLoc(), op);
-    Value total = op.getTotal();
-    if (op.getGates()) {
-      Value gates = loadGates(b, b.i32(0), depth, b.i32(0), columns);
-      weights = b.exp(exponents(b, gates, b.i32(0)));
-      if (!total)
-        total = b.reduce(gates, 0);
-    }
-    decay = b.exp(total);
-  }
-
-  bool hasRing() const { return op.getCount() != nullptr; }
-  bool isPerColumn() const {
-    return decay && isa<RankedTensorType>(decay.getType());
-  }
-  /// True if the weight of a row needs the gates of the rows before it.
-  bool isScanned() const { return hasRing() && !op.getTotal(); }
-  /// The end of a loop over the ring's rows.
-  Value rowCount(TileBuilder &b) const {
-    if (!op.getBase())
-      return op.getCount();
-    return b.i32(op.getD().getType().getShape()[0]);
-  }
-
-  Value checkpoint(TileBuilder &b, Value column, int64_t width) const {
-    return b.load(op.getCheckpoint(), {b.i32(0), column}, {rows, width});
-  }
-  /// `count` rows of d from `row`.
-  Value loadD(TileBuilder &b, Value row, int64_t count) const {
-    return loadRows(b, op.getD(), row, count, b.i32(0), rows);
-  }
-  Value loadK(TileBuilder &b, Value row, int64_t count, Value column,
-              int64_t width) const {
-    return loadRows(b, op.getK(), row, count, column, width);
-  }
-  /// The gates of `count` rows from `row`, of the columns asked for if they
-  /// have columns.
-  Value loadGates(TileBuilder &b, Value row, int64_t count, Value column,
-                  int64_t width) const {
-    if (op.getGates().getType().getRank() == 1)
-      return b.load(op.getGates(), row, count);
-    return loadRows(b, op.getGates(), row, count, column, width);
-  }
-
-  /// What exp makes the weights of rows from their `gates`, of the columns
-  /// from `column`. A scan starts from zero.
-  Value exponents(TileBuilder &b, Value gates, Value column) const {
-    if (isScanned())
-      return newerSums(b, gates);
-    auto type = cast<RankedTensorType>(gates.getType());
-    Value total = b.slice(op.getTotal(), column, type.getDimSize(1));
-    return b.sub(b.spread(total, 0, type.getDimSize(0)), gates);
-  }
-
-  /// Rows of k times weights: one a row, one each, or (none) A's.
-  Value weighted(TileBuilder &b, Value kRows, Value own, Value column) const {
-    auto type = cast<RankedTensorType>(kRows.getType());
-    if (own)
-      return b.mul(kRows, own);
-    return b.mul(kRows, b.spread(b.slice(decay, column, type.getDimSize(1)), 0,
-                                 type.getDimSize(0)));
-  }
-
-private:
-  Value loadRows(TileBuilder &b, Value view, Value row, int64_t count,
-                 Value column, int64_t width) const {
-    return b.load(view, {row, column}, {count, width},
-                  op.getBase() ? isThere(b, row, count, width) : Value());
-  }
-
-  /// Of each physical row of a ring of L that wraps: (p - base) mod L < count.
-  Value isThere(TileBuilder &b, Value row, int64_t count, int64_t width) const {
-    int32_t size = op.getD().getType().getShape()[0];
-    auto all = [&](Value scalar) { return b.splat(scalar, {count}); };
-    Value shift = b.addI(row, b.subI(b.i32(size), op.getBase()));
-    Value place = b.remI(b.addI(b.iota(count), all(shift)), all(b.i32(size)));
-    return b.spread(b.isBelow(place, all(op.getCount())), 1, width);
-  }
-};
-
-/// The columns from `column` of a decay; all of them if it is a number.
-Value columnsOf(TileBuilder &b, Value decay, Value column, int64_t width) {
-  return isa<RankedTensorType>(decay.getType()) ? b.slice(decay, column, width)
-                                                : decay;
-}
-
 /// The columns from `column` of S diag(decay) + d k^T; `tile` are those of S.
 /// Decay, or d and k, may be null.
 Value updated(TileBuilder &b, Value tile, Value decay, Value d, Value k,
@@ -162,7 +46,7 @@ Value updated(TileBuilder &b, Value tile, Value decay, Value d, Value k,
     kTile = b.spread(b.slice(k, column, width), 0, rows);
   }
   if (decay)
-    tile = decayed(b, tile, columnsOf(b, decay, column, width));
+    tile = decayed(b, tile, decay, column);
   return d ? b.fma(dTile, kTile, tile) : tile;
 }
 
@@ -180,87 +64,13 @@ SmallVector<Value> contractTile(TileBuilder &b, Value tile, ValueRange vectors,
   return results;
 }
 
-//===----------------------------------------------------------------------===//
-// Forming a tile
-//===----------------------------------------------------------------------===//
-
-/// The columns from `column` of S: S0 A + (W d)^T k, or with a decay a column
-/// S0 A + d^T (W k), by one dot over all rows.
-Value formAtOnce(TileBuilder &b, const StateParts &state, Value column,
-                 int64_t width, Precision precision) {
-  Value tile = state.checkpoint(b, column, width);
-  if (!state.hasRing())
-    return tile;
-  // The matrix unit wants at least 16 rows; those past the ring read as zero.
-  int64_t depth = state.depth;
-  if (precision != Precision::Ieee)
-    depth = std::max<int64_t>(depth, 16);
-  Value dRows = state.loadD(b, b.i32(0), depth);
-  Value kRows = state.loadK(b, b.i32(0), depth, column, width);
-  Value weights = state.weights; // Those of the ring's rows, and all columns.
-  if (weights && (state.isPerColumn() || depth != state.depth)) {
-    Value gates = state.loadGates(b, b.i32(0), depth, column, width);
-    weights = b.exp(state.exponents(b, gates, column));
-  }
-  if (state.isPerColumn())
-    kRows = state.weighted(b, kRows, weights, column);
-  else
-    dRows = b.mul(dRows, b.spread(weights, 1, state.rows));
-  tile = decayed(b, tile, columnsOf(b, state.decay, column, width));
-  return b.dot(b.transpose(dRows), kRows, tile, precision);
-}
-
-/// The same by a loop that adds `chunk` rows a step to S0 A. Where a row's
-/// weight is exp of the gates of all newer rows, the loop carries their sum.
-Value formInSteps(TileBuilder &b, const StateParts &state, Value column,
-                  int64_t width, int64_t chunk, Precision precision) {
-  Value tile = state.checkpoint(b, column, width);
-  if (!state.hasRing())
-    return tile;
-  tile = decayed(b, tile, columnsOf(b, state.decay, column, width));
-  if (precision == Precision::Ieee)
-    chunk = std::min<int64_t>(chunk, state.depth);
-  bool perColumn = state.isPerColumn();
-  SmallVector<Value> carried = {tile};
-  if (state.isScanned())
-    carried.push_back(perColumn ? b.zeros({width}) : b.f32(-0.0));
-  auto loop =
-      scf::ForOp::create(b, b.i32(0), state.rowCount(b), b.i32(chunk), carried);
-  b.setInsertionPointToStart(loop.getBody());
-  Value row = loop.getInductionVar();
-  Value gates, weights;
-  if (state.weights) {
-    gates = state.loadGates(b, row, chunk, column, width);
-    weights = state.exponents(b, gates, column);
-    if (state.isScanned()) {
-      Value newer = loop.getRegionIterArg(1);
-      weights = b.add(weights, perColumn ? b.spread(newer, 0, chunk)
-                                         : b.splat(newer, {chunk}));
-    }
-    weights = b.exp(weights);
-  }
-  Value dRows = state.loadD(b, row, chunk);
-  Value kRows = state.loadK(b, row, chunk, column, width);
-  if (perColumn)
-    kRows = state.weighted(b, kRows, weights, column);
-  else
-    dRows = b.mul(dRows, b.spread(weights, 1, state.rows));
-  carried = {
-      b.dot(b.transpose(dRows), kRows, loop.getRegionIterArg(0), precision)};
-  if (state.isScanned())
-    carried.push_back(b.add(loop.getRegionIterArg(1), b.reduce(gates, 0)));
-  scf::YieldOp::create(b, carried);
-  b.setInsertionPointAfter(loop);
-  return loop.getResult(0);
-}
-
 /// A tile of S as a `replay.form` or a `replay.flush` asks for it.
 template <typename Op>
 Value formTile(TileBuilder &b, const StateParts &state, Op how, Value column,
                int64_t width) {
   if (auto rows = how.getRows())
-    return formInSteps(b, state, column, width, *rows, how.getPrecision());
-  return formAtOnce(b, state, column, width, how.getPrecision());
+    return state.formInSteps(b, column, width, *rows, how.getPrecision());
+  return state.formAtOnce(b, column, width, how.getPrecision());
 }
 
 //===----------------------------------------------------------------------===//
@@ -319,7 +129,7 @@ void contractRebuild(const StateParts &state, ContractOp op) {
   scf::ForOp loop = tileLoop(b, state.columns, width, init);
   b.setInsertionPointToStart(loop.getBody());
   Value column = loop.getInductionVar();
-  Value tile = formAtOnce(b, state, column, width, *op.getRebuild());
+  Value tile = state.formAtOnce(b, column, width, *op.getRebuild());
   scf::YieldOp::create(b, contractTile(b, tile, op.getVectors(), column,
                                        loop.getRegionIterArgs()));
   op->replaceAllUsesWith(loop.getResults());

@@ -145,3 +145,32 @@ replay.kernel @both(%p: !replay.ptr<f32>, %xp: !replay.ptr<f32>, %at: i64)
   replay.store %sum, %yv[%c0] : tensor<32xf32>, !value
   replay.return
 }
+
+// A product may be the next token's d as it is, and a state a kernel's last word:
+// after all tokens of a bf16 checkpoint it is rounded once.
+// CHECK-LABEL: replay.kernel @product_as_d(
+// CHECK: %[[S:.*]] = arith.extf {{.*}} : tensor<32x128xbf16> to tensor<32x128xf32>
+// CHECK: %[[SX:.*]] = arith.addf
+// CHECK: %[[THIN:.*]] = expand %[[SX]] axis 1
+// CHECK: %[[D:.*]] = broadcast %[[THIN]]
+// CHECK: %[[T:.*]] = math.fma %[[D]], %{{.*}}, %[[S]]
+// CHECK: %[[NEW:.*]] = arith.truncf %[[T]] : tensor<32x128xf32> to tensor<32x128xbf16>
+// CHECK: store %[[NEW]]
+replay.kernel @product_as_d(%p: !replay.ptr<bf16>, %xp: !replay.ptr<f32>, %at: i64)
+    num_warps(4) blocks_per_row(1) {
+  %c0 = arith.constant 0 : i32
+  %s0 = replay.view %p offset %at : !replay.ptr<bf16>
+      -> !replay.view<32x128xbf16, strides [128, 1], align 16>
+  %xv = replay.view %xp offset %at : !replay.ptr<f32> -> !key
+  %x = replay.load %xv[%c0] : !key -> tensor<128xf32>
+  %lazy = replay.reconstruct %s0 {depth = 1 : i32}
+      : !replay.view<32x128xbf16, strides [128, 1], align 16> -> !state
+  %s = replay.form %lazy : !state -> !replay.state<32x128, tiles 128>
+  %sx = replay.contract %s, %x
+      : !replay.state<32x128, tiles 128>, tensor<128xf32> -> tensor<32xf32>
+  %t = replay.update %s add %sx, %x : !replay.state<32x128, tiles 128>
+      add tensor<32xf32>, tensor<128xf32>
+  replay.flush %t into %s0 : !replay.state<32x128, tiles 128>
+      into !replay.view<32x128xbf16, strides [128, 1], align 16>
+  replay.return
+}
