@@ -1,11 +1,11 @@
 //===- LowerMemoryForGPU.cpp - The thread level for a GPU -----------------===//
 
+#include "compiler/Conversion/ReplayToNVVM/NVVMOps.h"
 #include "compiler/Conversion/ReplayToNVVM/ReplayToNVVM.h"
 #include "dialect/ReplayDialect.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
 namespace replayjit::internal {
@@ -189,14 +189,10 @@ void lowerStore(StOp op) {
   op.erase();
 }
 
-/// PTX has no order of loads alone. But the assembler moves nothing across the
-/// trigger of a performance counter, which costs one instruction and counts
-/// only where a profiler asks for it.
-void lowerFence(LoadFenceOp op) {
+void lowerFence(Operation *op) {
   OpBuilder b(op);
-  NVVM::PMEventOp::create(b, op.getLoc(), /*maskedEventId=*/nullptr,
-                          /*eventId=*/b.getI32IntegerAttr(0));
-  op.erase();
+  nvvm::fenceLoads(b, op->getLoc());
+  op->erase();
 }
 
 /// Atomics reach other devices and the host. LLVM's own stay within the GPU.
@@ -225,6 +221,11 @@ LogicalResult lowerAtomic(LLVM::AtomicRMWOp op) {
 struct LowerMemoryForGPUPass
     : replayjit::internal::impl::LowerMemoryForGPUPassBase<
           LowerMemoryForGPUPass> {
+  void getDependentDialects(DialectRegistry &registry) const override {
+    LowerMemoryForGPUPassBase::getDependentDialects(registry);
+    nvvm::addDialect(registry);
+  }
+
   void runOnOperation() override {
     // Lowering a load erases operations after it.
     SmallVector<Operation *> ops;
@@ -237,8 +238,8 @@ struct LowerMemoryForGPUPass
         lowerLoad(load);
       else if (auto store = dyn_cast<StOp>(op))
         lowerStore(store);
-      else if (auto fence = dyn_cast<LoadFenceOp>(op))
-        lowerFence(fence);
+      else if (isa<LoadFenceOp>(op))
+        lowerFence(op);
       else if (failed(lowerAtomic(cast<LLVM::AtomicRMWOp>(op))))
         return signalPassFailure();
     }

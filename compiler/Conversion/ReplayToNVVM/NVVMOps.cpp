@@ -44,6 +44,14 @@ void nvvm::waitThenLaunchDependents(OpBuilder &b, Location loc) {
     NVVM::GriddepcontrolOp::create(b, loc, kind);
 }
 
+/// PTX has no order of loads alone. But the assembler moves nothing across the
+/// trigger of a performance counter, which costs one instruction and counts
+/// only where a profiler asks for it.
+void nvvm::fenceLoads(OpBuilder &b, Location loc) {
+  NVVM::PMEventOp::create(b, loc, /*maskedEventId=*/nullptr,
+                          /*eventId=*/b.getI32IntegerAttr(0));
+}
+
 //===----------------------------------------------------------------------===//
 // ThreadBuilder
 //===----------------------------------------------------------------------===//

@@ -35,6 +35,9 @@ void markKernel(mlir::Operation *function, int threads,
 /// behind may start.
 void waitThenLaunchDependents(mlir::OpBuilder &b, mlir::Location loc);
 
+/// What the assembler moves no load across.
+void fenceLoads(mlir::OpBuilder &b, mlir::Location loc);
+
 } // namespace replayjit::internal::nvvm
 
 #endif

@@ -74,7 +74,7 @@ def LowerMemoryForGPUPass : Pass<"replay-lower-memory-for-gpu", "::mlir::ModuleO
     that no branch stands around it. A load fence becomes a `pmevent`, across which
     the assembler moves nothing.
   }];
-  let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect"];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"]; // and nvvm::addDialect
 }
 
 #endif
