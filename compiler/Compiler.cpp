@@ -72,7 +72,8 @@ public:
       return Status::invalid("module: holds no kernel or several; exactly one "
                              "replay.kernel is allowed");
     kernel.name = (*kernels.begin()).getSymName().str();
-    bool needsBulk = false;
+    // Stages, or what is to become some.
+    bool needsBulk = (*kernels.begin())->hasAttr(replay::kStageBytes);
     module->walk([&](replay::AllocOp) { needsBulk = true; });
     if (needsBulk && !kernel.target.hasBulkCopy)
       return Status::error(

@@ -28,6 +28,8 @@ void replayjit::internal::buildTilePipeline(OpPassManager &pm) {
   // After unrolling, so that the flush's tile has the readout's offsets; and
   // after CSE, so that equal offsets are one value.
   pm.addPass(createCSEPass());
+  // Before reuse, which keeps in registers what shared memory can give again.
+  pm.addNestedPass<KernelOp>(createStageLoadsPass());
   pm.addNestedPass<KernelOp>(createReuseLoadsPass());
   pm.addPass(createCanonicalizerPass());
   // After reuse, which leaves one load of a tile where there were two.

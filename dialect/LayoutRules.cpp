@@ -217,13 +217,6 @@ std::optional<LayoutAnchor> LoadOp::layoutAnchor(const ThreadGrid &grid) {
   return LayoutAnchor{LayoutAnchor::Access, grid.wide(type, contiguousDim)};
 }
 
-std::optional<LayoutAnchor> ReadOp::layoutAnchor(const ThreadGrid &grid) {
-  RankedTensorType type = tile(getResult());
-  if (type.getRank() != 2)
-    return std::nullopt;
-  return LayoutAnchor{LayoutAnchor::Access, grid.wide(type, 1)};
-}
-
 //===----------------------------------------------------------------------===//
 // Operations of other dialects
 //===----------------------------------------------------------------------===//

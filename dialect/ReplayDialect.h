@@ -60,6 +60,7 @@ inline constexpr llvm::StringLiteral kLanesPerRow = "replay.lanes_per_row";
 inline constexpr llvm::StringLiteral kReuseRegisters = "replay.reuse_registers";
 inline constexpr llvm::StringLiteral kHoistRegisters = "replay.hoist_registers";
 inline constexpr llvm::StringLiteral kFenceRegisters = "replay.fence_registers";
+inline constexpr llvm::StringLiteral kStageBytes = "replay.stage_bytes";
 /// The kernel attribute of one that may start before its predecessor's end.
 inline constexpr llvm::StringLiteral kProgrammaticLaunch =
     "replay.programmatic_launch";

@@ -77,7 +77,9 @@ def Replay_KernelOp : Replay_Op<"kernel", [
       again (`replay-reuse-loads`), and `replay.hoist_registers`: those it may hold
       for loads in flight (`replay-hoist-loads`); any number if absent;
     - `replay.fence_registers`: loads that need as many end in a `load_fence`; none
-      do if absent.
+      do if absent;
+    - `replay.stage_bytes`: views of at least as many bytes come through shared
+      memory (`replay-stage-loads`); none do if absent.
 
     A kernel with `replay.programmatic_launch` first waits for the kernel before
     it on the stream (griddepcontrol, sm_90), then lets the next one start;
@@ -321,21 +323,24 @@ def Replay_ViewOp : Replay_Op<"view", [Pure, AttrSizedOperandSegments]> {
   let description = [{
     The piece of memory that starts `offset` elements (64-bit) after `ptr`. One
     operand for each `?` of the type's sizes (i32) and strides (i64), in order.
+    `at_most` bounds a first size that is known only at run time.
 
-    Constraints: (W1) pointer and view have one element type; (W2) as many
-    operands as `?`.
+    Constraints: (W1) pointer and view have one element type, and the view is of
+    global memory; (W2) as many operands as `?`; (W3) `at_most` is positive and
+    the first size `?`.
 
     ```mlir
-    %v = replay.view %p offset %off sizes %m : !replay.ptr<f32>
+    %v = replay.view %p offset %off sizes %m at_most 16 : !replay.ptr<f32>
         -> !replay.view<?x128xf32, strides [128, 1], align 16>
     ```
   }];
   let arguments = (ins Replay_PtrType:$ptr, I64:$offset, Variadic<I32>:$sizes,
-    Variadic<I64>:$strides);
+    Variadic<I64>:$strides, OptionalAttr<I32Attr>:$most);
   let results = (outs Replay_ViewType:$result);
   let hasVerifier = 1;
   let assemblyFormat = [{ $ptr `offset` $offset (`sizes` $sizes^)?
-    (`strides` $strides^)? attr-dict `:` type($ptr) `->` type($result) }];
+    (`at_most` $most^)? (`strides` $strides^)? attr-dict `:` type($ptr) `->`
+    type($result) }];
 }
 
 def Replay_PointerOp : Replay_Op<"pointer", [Pure]> {
@@ -388,7 +393,7 @@ def Replay_StoreOp : Replay_Op<"store",
     written. A replicated element is written once.
 
     Constraints: (S1) one i32 offset per dimension of the view; (S2) a tile has
-    the view's rank and element type.
+    the view's rank and element type; (S3) the view is of global memory.
 
     ```mlir
     replay.store %t, %v[%i, %j] : tensor<16x128xf32>,
@@ -680,16 +685,20 @@ def Replay_RolesOp : Replay_Op<"roles", [
     The producer region runs on one extra warp and holds no tile; the consumer
     region runs on the kernel's `num_warps` warps. The two meet only at buffers.
 
-    Constraints: (G1) stands directly in a kernel's body; (G2) `async_copy`
-    stands in the producer, `wait`, `read` and `release` in the consumer.
+    Constraints: (G1) stands directly in a kernel's body; (G2) in a kernel with
+    roles `async_copy` stands in the producer, `wait` and `release` in the
+    consumer.
 
     ```mlir
     replay.roles producer {
-      replay.async_copy %v[%r, %c], %buf[%i] : !replay.view<64x128xf32,
+      replay.async_copy %v, %buf[%i] : !replay.view<64x128xf32,
         strides [128, 1], align 16>, !replay.buffer<2 x 64x128xf32>
     } consumer {
       replay.wait %buf[%i] : !replay.buffer<2 x 64x128xf32>
-      %t = replay.read %buf[%i] : !replay.buffer<2 x 64x128xf32> -> tensor<64x128xf32>
+      %s = replay.stage %buf[%i] : !replay.buffer<2 x 64x128xf32>
+        -> !replay.view<64x128xf32, strides [128, 1], align 16, shared>
+      %t = replay.load %s[%c0, %c0] : !replay.view<64x128xf32, strides [128, 1],
+        align 16, shared> -> tensor<64x128xf32>
       replay.release %buf[%i] : !replay.buffer<2 x 64x128xf32>
     }
     ```
@@ -699,7 +708,7 @@ def Replay_RolesOp : Replay_Op<"roles", [
   let assemblyFormat = "`producer` $producer `consumer` $consumer attr-dict";
 }
 
-class Replay_StageOp<string mnemonic> : Replay_Op<mnemonic> {
+class Replay_ItemOp<string mnemonic> : Replay_Op<mnemonic> {
   let arguments = (ins Arg<Replay_BufferType, "", [MemRead<Replay_SharedMemory>,
     MemWrite<Replay_SharedMemory>]>:$buffer, I32:$item);
   let assemblyFormat = "$buffer `[` $item `]` attr-dict `:` type($buffer)";
@@ -707,51 +716,58 @@ class Replay_StageOp<string mnemonic> : Replay_Op<mnemonic> {
 }
 
 def Replay_AsyncCopyOp : Replay_Op<"async_copy"> {
-  let summary = "Starts the bulk copy of item number `item` into its stage";
+  let summary = "Starts the bulk copy of a view into a stage";
   let description = [{
-    Waits until the stage `item mod stages` is empty, then copies the tile at
-    `offsets` into it asynchronously. Items are numbered 0, 1, 2, .. by both
-    roles, each copied and waited for exactly once, in order.
+    Copies the view, as item number `item`, into stage `item mod stages`
+    asynchronously. A producer first waits until the stage is empty; items are
+    numbered 0, 1, 2, .. by both roles, each copied and waited for exactly once,
+    in order. Without roles the block copies, and waits for, one item a stage at
+    most.
 
-    Constraints: (Y1) the view's rank and element type are the buffer's, and its
-    sizes are static and equal to the tile's; (Y2) rows are contiguous, and
-    their bytes and the view's alignment are multiples of 16.
+    Constraints: (Y1) the view is of global memory and has the buffer's element
+    type and sizes; a first size known only at run time is at most the buffer's;
+    (Y2) elements of a row are adjacent, its bytes and the view's alignment are
+    multiples of 16; rows are adjacent if they descend or their number is known
+    only at run time.
 
     See `replay.roles` for an example.
   }];
   let arguments = (ins Arg<Replay_ViewType, "", [MemRead]>:$view,
-    Variadic<I32>:$offsets,
     Arg<Replay_BufferType, "", [MemWrite<Replay_SharedMemory>]>:$buffer, I32:$item);
   let hasVerifier = 1;
-  let assemblyFormat = [{ $view `[` $offsets `]` `,` $buffer `[` $item `]`
-    attr-dict `:` type($view) `,` type($buffer) }];
+  let assemblyFormat = [{ $view `,` $buffer `[` $item `]` attr-dict `:`
+    type($view) `,` type($buffer) }];
 }
 
-def Replay_WaitOp : Replay_StageOp<"wait"> {
+def Replay_WaitOp : Replay_ItemOp<"wait"> {
   let summary = "Waits until item number `item` has arrived";
   let description = [{ See `replay.roles` for an example. }];
 }
 
-def Replay_ReleaseOp : Replay_StageOp<"release"> {
+def Replay_ReleaseOp : Replay_ItemOp<"release"> {
   let summary = "Says that item number `item` is no longer read";
   let description = [{ See `replay.roles` for an example. }];
 }
 
-def Replay_ReadOp : Replay_Op<"read", [Replay_Layouts<["layoutAnchor"]>]> {
-  let summary = "Reads a stage as a tile";
+def Replay_StageOp : Replay_Op<"stage", [Pure]> {
+  let summary = "A stage as a view of shared memory";
   let description = [{
-    Between `wait` and `release` of the same item.
+    What was copied, to be loaded between `wait` and `release` of the same item.
+    `size` is a first size known only at run time. Rows lie in the order of
+    memory: those of a view that descended still do.
 
-    Constraint: (X1) the tile has the buffer's shape and element type.
+    Constraints: (X1) the view is of shared memory, has the buffer's element
+    type and sizes, or a first `?` and `size`; (X2) rows are adjacent, ascending
+    or descending.
 
     See `replay.roles` for an example.
   }];
-  let arguments = (ins Arg<Replay_BufferType, "", [MemRead<Replay_SharedMemory>]>:$buffer,
-    I32:$item);
-  let results = (outs Replay_Tile:$result);
+  let arguments = (ins Replay_BufferType:$buffer, I32:$item,
+    Optional<I32>:$size);
+  let results = (outs Replay_ViewType:$result);
   let hasVerifier = 1;
-  let assemblyFormat = [{ $buffer `[` $item `]` attr-dict `:` type($buffer) `->`
-    type($result) }];
+  let assemblyFormat = [{ $buffer `[` $item `]` (`size` $size^)? attr-dict `:`
+    type($buffer) `->` type($result) }];
 }
 
 //===----------------------------------------------------------------------===//

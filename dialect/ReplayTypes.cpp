@@ -39,13 +39,17 @@ Type ViewType::parse(AsmParser &parser) {
           }))
     return {};
   int64_t alignment = element.isIntOrFloat() ? elementBytes(element) : 1;
-  if (succeeded(parser.parseOptionalComma()) &&
-      (parser.parseKeyword("align") || parser.parseInteger(alignment)))
-    return {};
+  bool shared = false;
+  while (!shared && succeeded(parser.parseOptionalComma())) {
+    shared = succeeded(parser.parseOptionalKeyword("shared"));
+    if (!shared &&
+        (parser.parseKeyword("align") || parser.parseInteger(alignment)))
+      return {};
+  }
   if (parser.parseGreater())
     return {};
   return parser.getChecked<ViewType>(parser.getContext(), shape, element,
-                                     strides, alignment);
+                                     strides, alignment, shared);
 }
 
 void ViewType::print(AsmPrinter &printer) const {
@@ -61,12 +65,15 @@ void ViewType::print(AsmPrinter &printer) const {
   printer << ']';
   if (getAlignment() != elementBytes(getElementType()))
     printer << ", align " << getAlignment();
+  if (getShared())
+    printer << ", shared";
   printer << '>';
 }
 
 LogicalResult ViewType::verify(function_ref<InFlightDiagnostic()> emitError,
                                ArrayRef<int64_t> shape, Type element,
-                               ArrayRef<int64_t> strides, int64_t alignment) {
+                               ArrayRef<int64_t> strides, int64_t alignment,
+                               bool shared) {
   if (shape.empty() || shape.size() > 2 || strides.size() != shape.size())
     return emitError() << "view has " << shape.size() << " sizes and "
                        << strides.size()
@@ -168,8 +175,7 @@ LogicalResult BufferType::verify(function_ref<InFlightDiagnostic()> emitError,
                                  Type element) {
   if (stages < 1)
     return emitError() << "buffer needs at least one stage, not " << stages;
-  if (shape.empty() || !isTileType(RankedTensorType::get(shape, element)))
-    return emitError() << "buffer stages must be tiles of rank 1 or 2 with "
-                          "power-of-two sizes";
+  if (shape.empty() || shape.size() > 2 || llvm::is_contained(shape, 0))
+    return emitError() << "buffer stages must have one or two positive sizes";
   return success();
 }

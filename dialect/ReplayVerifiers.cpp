@@ -196,9 +196,10 @@ LogicalResult FlushOp::verify() {
 
 LogicalResult ViewOp::verify() {
   ViewType type = getType();
-  if (getPtr().getType().getElementType() != type.getElementType())
-    return emitOpError() << "views " << type.getElementType() << " through a "
-                         << getPtr().getType() << " (W1)";
+  if (getPtr().getType().getElementType() != type.getElementType() ||
+      type.getShared())
+    return emitOpError() << "makes a " << type << " of a " << getPtr().getType()
+                         << ": needs its element type and global memory (W1)";
   auto dynamic = [](ArrayRef<int64_t> list) {
     return (size_t)llvm::count_if(list, ShapedType::isDynamic);
   };
@@ -208,6 +209,10 @@ LogicalResult ViewOp::verify() {
                          << " sizes and " << dynamic(type.getStrides())
                          << " strides, has " << getSizes().size() << " and "
                          << getStrides().size() << " (W2)";
+  if (getMost() &&
+      (*getMost() == 0 || !ShapedType::isDynamic(type.getShape()[0])))
+    return emitOpError("needs a positive at_most, and a first size known only "
+                       "at run time beside it (W3)");
   return success();
 }
 
@@ -244,6 +249,8 @@ LogicalResult LoadOp::verify() {
 }
 
 LogicalResult StoreOp::verify() {
+  if (getView().getType().getShared())
+    return emitOpError("must store to global memory (S3)");
   return verifyAccess(*this, getView().getType(), getOffsets().size(),
                       getValue().getType(), "S1", "S2");
 }
@@ -396,48 +403,84 @@ LogicalResult RolesOp::verify() {
   return success();
 }
 
-/// True if `op` stands in the region of a `replay.roles` that it belongs to.
+/// True if `op` stands in the region of a `replay.roles` that it belongs to, or
+/// its kernel has no roles.
 static bool standsInRole(Operation *op, bool producer) {
-  auto roles = op->getParentOfType<RolesOp>();
-  if (!roles)
-    return false;
-  Region &region = producer ? roles.getProducer() : roles.getConsumer();
-  return region.isAncestor(op->getParentRegion());
+  if (auto roles = op->getParentOfType<RolesOp>()) {
+    Region &region = producer ? roles.getProducer() : roles.getConsumer();
+    return region.isAncestor(op->getParentRegion());
+  }
+  auto kernel = op->getParentOfType<KernelOp>();
+  return kernel && kernel.getBody().getOps<RolesOp>().empty();
 }
 
-static LogicalResult verifyConsumer(Operation *op) {
-  if (!standsInRole(op, /*producer=*/false))
-    return op->emitOpError("must stand in a consumer region (G2)");
+LogicalResult WaitOp::verify() {
+  if (!standsInRole(*this, /*producer=*/false))
+    return emitOpError("must stand in a consumer region (G2)");
   return success();
 }
 
-LogicalResult WaitOp::verify() { return verifyConsumer(*this); }
-LogicalResult ReleaseOp::verify() { return verifyConsumer(*this); }
+LogicalResult ReleaseOp::verify() {
+  if (!(*this)->getParentOfType<RolesOp>() ||
+      !standsInRole(*this, /*producer=*/false))
+    return emitOpError("must stand in a consumer region (G2)");
+  return success();
+}
 
-LogicalResult ReadOp::verify() {
-  BufferType buffer = getBuffer().getType();
-  RankedTensorType type = tile(getResult());
-  if (type.getShape() != buffer.getShape() ||
-      type.getElementType() != buffer.getElementType())
-    return emitOpError() << "reads " << type << " from " << buffer
-                         << ": shape and element type must agree (X1)";
-  return verifyConsumer(*this);
+/// True if view and buffer have one element type and equal sizes, but for a
+/// first size that is known only at run time.
+static bool fits(ViewType view, BufferType buffer) {
+  return view.getElementType() == buffer.getElementType() &&
+         view.getRank() == (int64_t)buffer.getShape().size() &&
+         llvm::all_of(llvm::enumerate(view.getShape()), [&](auto size) {
+           return size.value() == buffer.getShape()[size.index()] ||
+                  (size.index() == 0 && ShapedType::isDynamic(size.value()));
+         });
+}
+
+/// True if the rows of a view, or elements of one of rank 1, are adjacent.
+static bool isAdjacent(ViewType view) {
+  ArrayRef<int64_t> strides = view.getStrides();
+  return strides.back() == 1 &&
+         (view.getRank() == 1 || strides[0] == view.getShape()[1] ||
+          strides[0] == -view.getShape()[1]);
+}
+
+LogicalResult StageOp::verify() {
+  ViewType view = getType();
+  if (!view.getShared() || !fits(view, getBuffer().getType()) ||
+      ShapedType::isDynamic(view.getShape()[0]) != (getSize() != nullptr))
+    return emitOpError() << "makes a " << view << " of a "
+                         << getBuffer().getType()
+                         << ": element type and sizes must agree, and the "
+                            "memory be shared (X1)";
+  if (!isAdjacent(view))
+    return emitOpError("needs adjacent rows (X2)");
+  return success();
 }
 
 LogicalResult AsyncCopyOp::verify() {
   ViewType view = getView().getType();
   BufferType buffer = getBuffer().getType();
-  if (view.getElementType() != buffer.getElementType() ||
-      view.getShape() != buffer.getShape() ||
-      (int64_t)getOffsets().size() != view.getRank())
+  if (view.getShared() || !fits(view, buffer))
     return emitOpError() << "copies " << view << " to " << buffer
-                         << ": sizes, element type and offsets must agree (Y1)";
-  int64_t rowBytes =
-      buffer.getShape().back() * elementBytes(buffer.getElementType());
+                         << ": sizes and element type must agree, and the "
+                            "view's memory be global (Y1)";
+  int64_t rowBytes = elementBytes(buffer.getElementType());
+  if (buffer.getShape().size() == 2)
+    rowBytes *= buffer.getShape()[1];
+  else if (!ShapedType::isDynamic(view.getShape()[0]))
+    rowBytes *= buffer.getShape()[0];
   if (view.getStrides().back() != 1 || rowBytes % 16 != 0 ||
       view.getAlignment() % 16 != 0)
     return emitOpError("needs contiguous rows whose bytes and alignment are "
                        "multiples of 16 (Y2)");
+  int64_t pitch = view.getStrides()[0];
+  bool descends = !ShapedType::isDynamic(pitch) && pitch < 0;
+  if ((descends || ShapedType::isDynamic(view.getShape()[0])) &&
+      !isAdjacent(view))
+    return emitOpError("needs adjacent rows if they descend or their number is "
+                       "known only at run time (Y2)");
   if (!standsInRole(*this, /*producer=*/true))
     return emitOpError("must stand in a producer region (G2)");
   return success();

@@ -224,8 +224,11 @@ Value TileBuilder::view(Value pointer, Value offset, ArrayRef<Dim> dims,
   Type element = cast<PtrType>(pointer.getType()).getElementType();
   alignment = std::max(alignment, elementBytes(element));
   auto type = ViewType::get(getContext(), sizes, element, strides, alignment);
-  return ViewOp::create(*this, type, pointer, offset, dynamicSizes,
-                        dynamicStrides);
+  const Dim &first = dims.front();
+  return ViewOp::create(
+      *this, type, pointer, offset, dynamicSizes, dynamicStrides,
+      first.dynamicSize && first.size ? getI32IntegerAttr(first.size)
+                                      : IntegerAttr());
 }
 
 static Value loadOne(TileBuilder &b, Value one) {

@@ -17,7 +17,7 @@ namespace replayjit::internal {
 /// One dimension of a view: its size (a constant, or an i32 value) and its
 /// stride in elements (a constant, or an i64 value).
 struct Dim {
-  int64_t size = 0;
+  int64_t size = 0; ///< With a dynamic size the most it can be, 0: not known.
   int64_t stride = 1;
   mlir::Value dynamicSize = {};
   mlir::Value dynamicStride = {};

@@ -75,6 +75,8 @@ void KernelBuilder::tune(const ThreadTuning &tuning) {
   set(kReuseRegisters, tuning.reuseRegisters);
   set(kHoistRegisters, tuning.hoistRegisters);
   set(kFenceRegisters, tuning.fenceRegisters);
+  if (tuning.stageBytes)
+    set(kStageBytes, tuning.stageBytes);
 }
 
 void KernelBuilder::allowProgrammaticLaunch() {

@@ -58,6 +58,7 @@ public:
     int reuseRegisters = 128;
     int hoistRegisters = 176;
     int fenceRegisters = 16; ///< Who loads less waits for one trip either way.
+    int stageBytes = 0;      ///< 0: nothing comes through shared memory.
   };
   void tune(const ThreadTuning &tuning);
 

@@ -40,7 +40,8 @@ struct HoistLoadsPass
         break;
       if (auto load = dyn_cast<LoadOp>(op)) {
         Value pointer = pointerOf(load.getView());
-        if (llvm::none_of(written,
+        if (!load.getView().getType().getShared() &&
+            llvm::none_of(written,
                           [&](Value p) { return mayAlias(p, pointer); }) &&
             canMove(load, block, movable)) {
           loads.push_back(load);
@@ -54,7 +55,7 @@ struct HoistLoadsPass
     llvm::stable_sort(loads, [](LoadOp a, LoadOp b) {
       return elementsOf(a) < elementsOf(b);
     });
-    Operation *last = nullptr;
+    Operation *last = lastLeadingCopy(block);
     registers = 0;
     for (LoadOp load : loads)
       moveWithOperands(load, block, last);
@@ -63,6 +64,25 @@ struct HoistLoadsPass
       OpBuilder b(&block, std::next(last->getIterator()));
       LoadFenceOp::create(b, last->getLoc());
     }
+  }
+
+  /// The last of the asynchronous copies with which the block starts, and which
+  /// stay first: they hold no registers. What they need stays with them.
+  Operation *lastLeadingCopy(Block &block) {
+    Operation *last = nullptr;
+    SmallVector<Operation *> leading;
+    for (Operation &op : block) {
+      leading.push_back(&op);
+      if (isa<AsyncCopyOp>(op)) {
+        last = &op;
+        moved.insert_range(leading);
+        leading.clear();
+      } else if (!isa<AllocOp>(op) &&
+                 (!isPure(&op) || op.getNumRegions() != 0)) {
+        break;
+      }
+    }
+    return last;
   }
 
   /// Registers a thread needs to hold a tile that no two threads share.

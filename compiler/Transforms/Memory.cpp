@@ -2,6 +2,8 @@
 
 #include "compiler/Transforms/Memory.h"
 
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
 using namespace mlir;
 using namespace replayjit::internal;
 using namespace replayjit::internal::replay;
@@ -84,4 +86,15 @@ bool replayjit::internal::mayTouch(Operation *writer, LoadOp load) {
                   [&](Value written) { touches |= mayAlias(written, loaded); });
   auto access = dyn_cast<AccessOpInterface>(writer);
   return touches && !(access && areApart(access, load));
+}
+
+bool replayjit::internal::areExclusive(Operation *a, Operation *b) {
+  auto isInThen = [](scf::IfOp branch, Operation *op) {
+    return branch.getThenRegion().findAncestorOpInRegion(*op) != nullptr;
+  };
+  for (auto branch = a->getParentOfType<scf::IfOp>(); branch;
+       branch = branch->getParentOfType<scf::IfOp>())
+    if (branch->isAncestor(b))
+      return isInThen(branch, a) != isInThen(branch, b);
+  return false;
 }

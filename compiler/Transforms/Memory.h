@@ -36,6 +36,9 @@ bool mayAlias(mlir::Value written, mlir::Value loaded);
 /// of one view that do not meet are told apart.
 bool mayTouch(mlir::Operation *writer, replay::LoadOp load);
 
+/// True if the two stand in different branches of one scf.if.
+bool areExclusive(mlir::Operation *a, mlir::Operation *b);
+
 /// The value of an integer constant.
 inline std::optional<int64_t> constantOf(mlir::Value value) {
   llvm::APInt constant;

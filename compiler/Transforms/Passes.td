@@ -49,6 +49,31 @@ def UnrollTilesPass : Pass<"replay-unroll-tiles", "::replayjit::internal::replay
   let dependentDialects = ["::mlir::scf::SCFDialect"];
 }
 
+def StageLoadsPass : Pass<"replay-stage-loads", "::replayjit::internal::replay::KernelOp"> {
+  let summary = "Copy views to shared memory before their tiles are loaded";
+  let description = [{
+    A view of at least `replay.stage_bytes` (a kernel without it stays as it is)
+    whose tiles are loaded becomes a stage: its asynchronous copy starts as early
+    in its block as the address is known, the block waits for it before the first
+    load, and all loads read the stage. So a thread holds no registers for what is
+    on its way, and what is loaded twice comes from memory once. No numeric effect.
+
+    Preconditions, else a remark says why a view stays: adjacent rows, of a static
+    number or of at most a known one; an address, and bytes a row, that are
+    multiples of 16; a first load that stands in the view's own block, outside of
+    loops and in a kernel without roles; and nothing in between that may write what
+    is loaded. The target needs bulk copies.
+    ```mlir
+    %t = replay.load %v[%i, %j]        // becomes
+    replay.async_copy %v, %buffer[%c0]
+    replay.wait %buffer[%c0]
+    %s = replay.stage %buffer[%c0]
+    %t = replay.load %s[%i, %j]
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
 def ReuseLoadsPass : Pass<"replay-reuse-loads", "::replayjit::internal::replay::KernelOp"> {
   let summary = "Keep a tile that is loaded again";
   let description = [{
@@ -73,11 +98,12 @@ def HoistLoadsPass : Pass<"replay-hoist-loads", "::replayjit::internal::replay::
   let description = [{
     Moves the loads of each block to its start, with the pure operations that
     give their addresses, smallest tile first, so that a block waits for memory
-    once. A load stays behind what may write the memory it reads, by the same
-    rules as in `replay-reuse-loads`, and behind a `replay.load_fence`. Loads that
-    would need more than the kernel's `replay.hoist_registers` a thread stay. If
-    those that moved need `replay.fence_registers`, a `replay.load_fence` ends
-    them. No numeric effect.
+    once; behind the asynchronous copies that stand there. A load stays behind
+    what may write the memory it reads, by the same rules as in
+    `replay-reuse-loads`, behind a `replay.load_fence`, and where it reads shared
+    memory. Loads that would need more than the kernel's `replay.hoist_registers`
+    a thread stay. If those that moved need `replay.fence_registers`, a
+    `replay.load_fence` ends them. No numeric effect.
   }];
 }
 

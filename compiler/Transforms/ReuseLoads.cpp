@@ -61,7 +61,9 @@ struct ReuseLoadsPass
   LoadOp findEarlier(ArrayRef<Operation *> accesses, size_t index,
                      DominanceInfo &dominance) {
     auto later = dyn_cast<LoadOp>(accesses[index]);
-    if (!later || !isa<RankedTensorType>(later.getType()))
+    // What is in shared memory costs less to read again than to keep.
+    if (!later || !isa<RankedTensorType>(later.getType()) ||
+        later.getView().getType().getShared())
       return {};
     for (size_t i = index; i-- > 0;) {
       auto earlier = dyn_cast<LoadOp>(accesses[i]);
@@ -75,19 +77,6 @@ struct ReuseLoadsPass
       }
     }
     return {};
-  }
-
-  static bool isInThen(scf::IfOp branch, Operation *op) {
-    return branch.getThenRegion().findAncestorOpInRegion(*op) != nullptr;
-  }
-
-  /// True if the two stand in different branches of one scf.if.
-  static bool areExclusive(Operation *a, Operation *b) {
-    for (auto branch = a->getParentOfType<scf::IfOp>(); branch;
-         branch = branch->getParentOfType<scf::IfOp>())
-      if (branch->isAncestor(b))
-        return isInThen(branch, a) != isInThen(branch, b);
-    return false;
   }
 
   /// True if a loop around `later`, but not `earlier`, stores what they read:

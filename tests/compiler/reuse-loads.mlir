@@ -239,3 +239,18 @@ replay.kernel @store_later_in_loop(%p: !replay.ptr<f32> {replay.noalias}, %q: !r
   }
   replay.return
 }
+
+// A stage is read again: it costs no memory traffic, and no registers to keep.
+// CHECK-LABEL: replay.kernel @staged(
+// CHECK: load
+// CHECK: scf.if
+// CHECK: replay.load
+!staged = !replay.view<32x128xf32, strides [128, 1], align 16, shared>
+replay.kernel @staged(%i: i32, %flush: i1) num_warps(4) blocks_per_row(1) {
+  %s = builtin.unrealized_conversion_cast to !staged
+  %t = replay.load %s[%i, %i] : !staged -> tensor<32x128xf32>
+  scf.if %flush {
+    %u = replay.load %s[%i, %i] : !staged -> tensor<32x128xf32>
+  }
+  replay.return
+}

@@ -228,11 +228,11 @@ replay.kernel @flush(%alpha: f32) num_warps(4) blocks_per_row(1) {
 
 // CHECK-LABEL: replay.kernel @view(
 // CHECK-SAME: %[[P:.*]]: !replay.ptr<f32>, %[[OFF:.*]]: i64, %[[M:.*]]: i32
-// CHECK: view %[[P]] offset %[[OFF]] sizes %[[M]] : <f32> -> <?x128xf32, strides [128, 1], align 16>
+// CHECK: view %[[P]] offset %[[OFF]] sizes %[[M]] at_most 16 : <f32> -> <?x128xf32, strides [128, 1], align 16>
 // CHECK: view %[[P]] offset %[[OFF]] sizes %[[M]], %[[M]] strides %[[OFF]] : <f32> -> <?x?xf32, strides [?, 1]>
 // CHECK: view %[[P]] offset %[[OFF]] : <f32> -> <8xf32, strides [-1]>
 replay.kernel @view(%p: !replay.ptr<f32>, %off: i64, %m: i32) num_warps(4) blocks_per_row(1) {
-  %v = replay.view %p offset %off sizes %m : !replay.ptr<f32>
+  %v = replay.view %p offset %off sizes %m at_most 16 : !replay.ptr<f32>
       -> !replay.view<?x128xf32, strides [128, 1], align 16>
   %w = replay.view %p offset %off sizes %m, %m strides %off : !replay.ptr<f32>
       -> !replay.view<?x?xf32, strides [?, 1]>
@@ -429,22 +429,26 @@ replay.kernel @alloc() num_warps(4) blocks_per_row(1) {
 // CHECK-LABEL: replay.kernel @roles(
 // CHECK: %[[BUF:.*]] = alloc
 // CHECK: roles producer {
-// CHECK-NEXT: replay.async_copy %{{.*}}[%{{.*}}, %{{.*}}], %[[BUF]][%{{.*}}] : <64x128xf32, strides [128, 1], align 16>, <2 x 64x128xf32>
+// CHECK-NEXT: replay.async_copy %{{.*}}, %[[BUF]][%{{.*}}] : <64x128xf32, strides [128, 1], align 16>, <2 x 64x128xf32>
 // CHECK-NEXT: } consumer {
 // CHECK-NEXT: replay.wait %[[BUF]][%{{.*}}] : <2 x 64x128xf32>
-// CHECK-NEXT: %{{.*}} = replay.read %[[BUF]][%{{.*}}] : <2 x 64x128xf32> -> tensor<64x128xf32>
+// CHECK-NEXT: %[[S:.*]] = replay.stage %[[BUF]][%{{.*}}] : <2 x 64x128xf32> -> <64x128xf32, strides [128, 1], align 16, shared>
+// CHECK-NEXT: %{{.*}} = replay.load %[[S]][%{{.*}}, %{{.*}}] : <64x128xf32, strides [128, 1], align 16, shared> -> tensor<64x128xf32>
 // CHECK-NEXT: replay.release %[[BUF]][%{{.*}}] : <2 x 64x128xf32>
 // CHECK-NEXT: }
-replay.kernel @roles(%r: i32, %c: i32, %i: i32) num_warps(4) blocks_per_row(1) {
+replay.kernel @roles(%c0: i32, %i: i32) num_warps(4) blocks_per_row(1) {
   %v = builtin.unrealized_conversion_cast to
       !replay.view<64x128xf32, strides [128, 1], align 16>
   %buf = replay.alloc : !replay.buffer<2 x 64x128xf32>
   replay.roles producer {
-    replay.async_copy %v[%r, %c], %buf[%i] : !replay.view<64x128xf32,
+    replay.async_copy %v, %buf[%i] : !replay.view<64x128xf32,
       strides [128, 1], align 16>, !replay.buffer<2 x 64x128xf32>
   } consumer {
     replay.wait %buf[%i] : !replay.buffer<2 x 64x128xf32>
-    %t = replay.read %buf[%i] : !replay.buffer<2 x 64x128xf32> -> tensor<64x128xf32>
+    %s = replay.stage %buf[%i] : !replay.buffer<2 x 64x128xf32>
+      -> !replay.view<64x128xf32, strides [128, 1], align 16, shared>
+    %t = replay.load %s[%c0, %c0] : !replay.view<64x128xf32, strides [128, 1],
+      align 16, shared> -> tensor<64x128xf32>
     replay.release %buf[%i] : !replay.buffer<2 x 64x128xf32>
   }
   replay.return

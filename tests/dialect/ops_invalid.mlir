@@ -578,8 +578,32 @@ replay.kernel @no_destination() num_warps(1) blocks_per_row(1) {
 // -----
 
 replay.kernel @other_element(%p: !replay.ptr<bf16>, %n: i64) num_warps(1) blocks_per_row(1) {
-  // expected-error @+1 {{views 'f32' through a '!replay.ptr<bf16>' (W1)}}
+  // expected-error @+1 {{of a '!replay.ptr<bf16>': needs its element type and global memory (W1)}}
   %v = replay.view %p offset %n : !replay.ptr<bf16> -> !replay.view<16xf32, strides [1]>
+  replay.return
+}
+
+// -----
+
+replay.kernel @view_of_shared_memory(%p: !replay.ptr<f32>, %n: i64) num_warps(1) blocks_per_row(1) {
+  // expected-error @+1 {{needs its element type and global memory (W1)}}
+  %v = replay.view %p offset %n : !replay.ptr<f32> -> !replay.view<16xf32, strides [1], shared>
+  replay.return
+}
+
+// -----
+
+replay.kernel @bound_of_a_static_size(%p: !replay.ptr<f32>, %n: i64) num_warps(1) blocks_per_row(1) {
+  // expected-error @+1 {{needs a positive at_most, and a first size known only at run time beside it (W3)}}
+  %v = replay.view %p offset %n at_most 16 : !replay.ptr<f32> -> !replay.view<16xf32, strides [1]>
+  replay.return
+}
+
+// -----
+
+replay.kernel @bound_of_zero(%p: !replay.ptr<f32>, %n: i64, %m: i32) num_warps(1) blocks_per_row(1) {
+  // expected-error @+1 {{needs a positive at_most, and a first size known only at run time beside it (W3)}}
+  %v = replay.view %p offset %n sizes %m at_most 0 : !replay.ptr<f32> -> !replay.view<?xf32, strides [1]>
   replay.return
 }
 
@@ -671,6 +695,15 @@ replay.kernel @store_element(%i: i32) num_warps(1) blocks_per_row(1) {
   %v, %t = builtin.unrealized_conversion_cast to !replay.view<16xf32, strides [1]>, tensor<16xf16>
   // expected-error @+1 {{rank and element type must agree (S2)}}
   replay.store %t, %v[%i] : tensor<16xf16>, !replay.view<16xf32, strides [1]>
+  replay.return
+}
+
+// -----
+
+replay.kernel @store_to_stage(%i: i32, %x: f32) num_warps(1) blocks_per_row(1) {
+  %v = builtin.unrealized_conversion_cast to !replay.view<16xf32, strides [1], shared>
+  // expected-error @+1 {{must store to global memory (S3)}}
+  replay.store %x, %v[%i] : f32, !replay.view<16xf32, strides [1], shared>
   replay.return
 }
 
@@ -927,7 +960,7 @@ replay.kernel @copy_in_consumer(%i: i32) num_warps(1) blocks_per_row(1) {
     %p = replay.program_id x
   } consumer {
     // expected-error @+1 {{must stand in a producer region (G2)}}
-    replay.async_copy %v[%i, %i], %buf[%i]
+    replay.async_copy %v, %buf[%i]
         : !replay.view<4x128xf32, strides [128, 1], align 16>, !replay.buffer<2 x 4x128xf32>
   }
   replay.return
@@ -957,22 +990,27 @@ replay.kernel @release_without_roles(%i: i32) num_warps(1) blocks_per_row(1) {
 
 // -----
 
-replay.kernel @read_without_roles(%i: i32) num_warps(1) blocks_per_row(1) {
+replay.kernel @wait_beside_roles(%i: i32) num_warps(1) blocks_per_row(1) {
   %buf = replay.alloc : !replay.buffer<2 x 4x128xf32>
   // expected-error @+1 {{must stand in a consumer region (G2)}}
-  %t = replay.read %buf[%i] : !replay.buffer<2 x 4x128xf32> -> tensor<4x128xf32>
+  replay.wait %buf[%i] : !replay.buffer<2 x 4x128xf32>
+  replay.roles producer {
+    %p = replay.program_id x
+  } consumer {
+    %p = replay.program_id x
+  }
   replay.return
 }
 
 // -----
 
 replay.kernel @copy_other_size(%i: i32) num_warps(1) blocks_per_row(1) {
-  %v = builtin.unrealized_conversion_cast to !replay.view<?x128xf32, strides [128, 1], align 16>
+  %v = builtin.unrealized_conversion_cast to !replay.view<2x128xf32, strides [128, 1], align 16>
   %buf = replay.alloc : !replay.buffer<2 x 4x128xf32>
   replay.roles producer {
-    // expected-error @+1 {{sizes, element type and offsets must agree (Y1)}}
-    replay.async_copy %v[%i, %i], %buf[%i]
-        : !replay.view<?x128xf32, strides [128, 1], align 16>, !replay.buffer<2 x 4x128xf32>
+    // expected-error @+1 {{sizes and element type must agree, and the view's memory be global (Y1)}}
+    replay.async_copy %v, %buf[%i]
+        : !replay.view<2x128xf32, strides [128, 1], align 16>, !replay.buffer<2 x 4x128xf32>
   } consumer {
     %p = replay.program_id x
   }
@@ -985,8 +1023,8 @@ replay.kernel @copy_other_element(%i: i32) num_warps(1) blocks_per_row(1) {
   %v = builtin.unrealized_conversion_cast to !replay.view<4x128xi32, strides [128, 1], align 16>
   %buf = replay.alloc : !replay.buffer<2 x 4x128xf32>
   replay.roles producer {
-    // expected-error @+1 {{sizes, element type and offsets must agree (Y1)}}
-    replay.async_copy %v[%i, %i], %buf[%i]
+    // expected-error @+1 {{sizes and element type must agree, and the view's memory be global (Y1)}}
+    replay.async_copy %v, %buf[%i]
         : !replay.view<4x128xi32, strides [128, 1], align 16>, !replay.buffer<2 x 4x128xf32>
   } consumer {
     %p = replay.program_id x
@@ -1001,7 +1039,7 @@ replay.kernel @copy_strided(%i: i32) num_warps(1) blocks_per_row(1) {
   %buf = replay.alloc : !replay.buffer<2 x 4x128xf32>
   replay.roles producer {
     // expected-error @+1 {{needs contiguous rows whose bytes and alignment are multiples of 16 (Y2)}}
-    replay.async_copy %v[%i, %i], %buf[%i]
+    replay.async_copy %v, %buf[%i]
         : !replay.view<4x128xf32, strides [1, 4], align 16>, !replay.buffer<2 x 4x128xf32>
   } consumer {
     %p = replay.program_id x
@@ -1016,7 +1054,7 @@ replay.kernel @copy_unaligned(%i: i32) num_warps(1) blocks_per_row(1) {
   %buf = replay.alloc : !replay.buffer<2 x 4x128xf32>
   replay.roles producer {
     // expected-error @+1 {{needs contiguous rows whose bytes and alignment are multiples of 16 (Y2)}}
-    replay.async_copy %v[%i, %i], %buf[%i]
+    replay.async_copy %v, %buf[%i]
         : !replay.view<4x128xf32, strides [128, 1], align 8>, !replay.buffer<2 x 4x128xf32>
   } consumer {
     %p = replay.program_id x
@@ -1031,7 +1069,7 @@ replay.kernel @copy_short_rows(%i: i32) num_warps(1) blocks_per_row(1) {
   %buf = replay.alloc : !replay.buffer<2 x 4x2xf32>
   replay.roles producer {
     // expected-error @+1 {{needs contiguous rows whose bytes and alignment are multiples of 16 (Y2)}}
-    replay.async_copy %v[%i, %i], %buf[%i]
+    replay.async_copy %v, %buf[%i]
         : !replay.view<4x2xf32, strides [16, 1], align 16>, !replay.buffer<2 x 4x2xf32>
   } consumer {
     %p = replay.program_id x
@@ -1041,14 +1079,74 @@ replay.kernel @copy_short_rows(%i: i32) num_warps(1) blocks_per_row(1) {
 
 // -----
 
-replay.kernel @read_other_shape(%i: i32) num_warps(1) blocks_per_row(1) {
+replay.kernel @copy_shared(%i: i32) num_warps(1) blocks_per_row(1) {
+  %v = builtin.unrealized_conversion_cast to !replay.view<4x128xf32, strides [128, 1], align 16, shared>
   %buf = replay.alloc : !replay.buffer<2 x 4x128xf32>
-  replay.roles producer {
-    %p = replay.program_id x
-  } consumer {
-    // expected-error @+1 {{reads 'tensor<512xf32>' from '!replay.buffer<2 x 4x128xf32>': shape and element type must agree (X1)}}
-    %t = replay.read %buf[%i] : !replay.buffer<2 x 4x128xf32> -> tensor<512xf32>
-  }
+  // expected-error @+1 {{sizes and element type must agree, and the view's memory be global (Y1)}}
+  replay.async_copy %v, %buf[%i]
+      : !replay.view<4x128xf32, strides [128, 1], align 16, shared>, !replay.buffer<2 x 4x128xf32>
+  replay.return
+}
+
+// -----
+
+replay.kernel @copy_some_rows_apart(%i: i32) num_warps(1) blocks_per_row(1) {
+  %v = builtin.unrealized_conversion_cast to !replay.view<?x128xf32, strides [256, 1], align 16>
+  %buf = replay.alloc : !replay.buffer<2 x 4x128xf32>
+  // expected-error @+1 {{needs adjacent rows if they descend or their number is known only at run time (Y2)}}
+  replay.async_copy %v, %buf[%i]
+      : !replay.view<?x128xf32, strides [256, 1], align 16>, !replay.buffer<2 x 4x128xf32>
+  replay.return
+}
+
+// -----
+
+replay.kernel @copy_descending_apart(%i: i32) num_warps(1) blocks_per_row(1) {
+  %v = builtin.unrealized_conversion_cast to !replay.view<4x128xf32, strides [-256, 1], align 16>
+  %buf = replay.alloc : !replay.buffer<2 x 4x128xf32>
+  // expected-error @+1 {{needs adjacent rows if they descend or their number is known only at run time (Y2)}}
+  replay.async_copy %v, %buf[%i]
+      : !replay.view<4x128xf32, strides [-256, 1], align 16>, !replay.buffer<2 x 4x128xf32>
+  replay.return
+}
+
+// -----
+
+replay.kernel @stage_other_size(%i: i32) num_warps(1) blocks_per_row(1) {
+  %buf = replay.alloc : !replay.buffer<2 x 4x128xf32>
+  // expected-error @+1 {{element type and sizes must agree, and the memory be shared (X1)}}
+  %s = replay.stage %buf[%i] : !replay.buffer<2 x 4x128xf32>
+      -> !replay.view<8x128xf32, strides [128, 1], align 16, shared>
+  replay.return
+}
+
+// -----
+
+replay.kernel @stage_of_global_memory(%i: i32) num_warps(1) blocks_per_row(1) {
+  %buf = replay.alloc : !replay.buffer<2 x 4x128xf32>
+  // expected-error @+1 {{element type and sizes must agree, and the memory be shared (X1)}}
+  %s = replay.stage %buf[%i] : !replay.buffer<2 x 4x128xf32>
+      -> !replay.view<4x128xf32, strides [128, 1], align 16>
+  replay.return
+}
+
+// -----
+
+replay.kernel @stage_without_size(%i: i32) num_warps(1) blocks_per_row(1) {
+  %buf = replay.alloc : !replay.buffer<2 x 4x128xf32>
+  // expected-error @+1 {{element type and sizes must agree, and the memory be shared (X1)}}
+  %s = replay.stage %buf[%i] : !replay.buffer<2 x 4x128xf32>
+      -> !replay.view<?x128xf32, strides [128, 1], align 16, shared>
+  replay.return
+}
+
+// -----
+
+replay.kernel @stage_apart(%i: i32) num_warps(1) blocks_per_row(1) {
+  %buf = replay.alloc : !replay.buffer<2 x 4x128xf32>
+  // expected-error @+1 {{needs adjacent rows (X2)}}
+  %s = replay.stage %buf[%i] : !replay.buffer<2 x 4x128xf32>
+      -> !replay.view<4x128xf32, strides [256, 1], align 16, shared>
   replay.return
 }
 

@@ -98,9 +98,9 @@ replay.kernel @buffer_stages() num_warps(1) blocks_per_row(1) {
 
 // -----
 
-replay.kernel @buffer_tiles() num_warps(1) blocks_per_row(1) {
-  // expected-error @+1 {{buffer stages must be tiles of rank 1 or 2 with power-of-two sizes}}
-  %0 = builtin.unrealized_conversion_cast to !replay.buffer<2 x 24x16xf32>
+replay.kernel @buffer_sizes() num_warps(1) blocks_per_row(1) {
+  // expected-error @+1 {{buffer stages must have one or two positive sizes}}
+  %0 = builtin.unrealized_conversion_cast to !replay.buffer<2 x 4x24x16xf32>
   replay.return
 }
 

@@ -19,8 +19,8 @@ bool nvvm::isBarrier(Operation *op) {
 
 bool nvvm::isShuffle(Operation *op) { return isa<NVVM::ShflOp>(op); }
 
-bool nvvm::isMbarrierInit(Operation *op) {
-  return isa<NVVM::MBarrierInitOp>(op);
+bool nvvm::isMbarrierArrival(Operation *op) {
+  return isa<NVVM::MBarrierArriveOp>(op);
 }
 
 Value nvvm::approximateReciprocal(OpBuilder &b, Location loc, Value value) {
