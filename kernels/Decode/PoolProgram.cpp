@@ -17,6 +17,7 @@ PoolProgram::PoolProgram(MLIRContext &context, const DecodeSpec &spec,
         spec.numValueHeads * tiles) {
   KernelBuilder::ThreadTuning threads;
   threads.maxRegisters = tuning.maxRegisters;
+  threads.stageBytes = tuning.stageBytes;
   // 16 lanes hold fewer columns each, of all the vectors that a row meets; a
   // block of one warp has few rows and gains by it.
   if (tuning.numWarps == 1)
@@ -202,7 +203,7 @@ Value PoolProgram::readState(Value total) {
   Value first = spec.isCircular ? b.i32(0) : b.subI(at.cursor, b.i32(1));
   auto rowsOf = [&](int64_t size) {
     return spec.isCircular ? Dim{spec.ringDepth, size}
-                           : Dim{0, -size, at.cursor};
+                           : Dim{spec.ringDepth, -size, at.cursor};
   };
   b.describe("dRing");
   Value dOffset =
