@@ -6,6 +6,7 @@
 #include "compiler/Compiler.h"
 #include "compiler/Conversion/ReplayToNVVM/ReplayToNVVM.h"
 #include "compiler/Host/HostLowering.h"
+#include "compiler/Pipeline.h"
 #include "compiler/Transforms/Passes.h"
 
 #include "mlir/Support/FileUtilities.h"

@@ -127,9 +127,9 @@ private:
           return erase(op);
         })
         .Case([&](LLVM::AtomicRMWOp atomic) { return lowerAtomic(atomic); })
-        // Kernels run one after another, and nothing counts their events.
-        .Case<NVVM::FenceMbarrierInitOp, NVVM::GriddepcontrolOp,
-              NVVM::PMEventOp>([&](Operation *) { return erase(op); })
+        // Kernels run one after another, and loads when they come.
+        .Case<NVVM::FenceMbarrierInitOp, NVVM::GriddepcontrolOp, LoadFenceOp>(
+            [&](Operation *) { return erase(op); })
         .Case([&](NVVM::MBarrierInitOp init) {
           call("replayjit_emu_mbarrier_init", {},
                {generic(init.getAddr()), init.getCount(),

@@ -236,10 +236,7 @@ private:
     auto decayed = [&](Value x) {
       return spec.isKda ? b.mul(x, gate.alpha) : x;
     };
-    Type result = token.v.getType();
-    auto product =
-        ContractOp::create(b, TypeRange{result, result}, state,
-                           ValueRange{decayed(token.q), decayed(token.k)});
+    ContractOp product = contract(state, {decayed(token.q), decayed(token.k)});
     Value sq = product.getResult(0), sk = product.getResult(1);
     if (!spec.isKda) {
       Value alpha = b.splat(gate.alpha, token.v);
@@ -293,13 +290,13 @@ private:
     SmallVector<Value> destinations = {flushView(at.dst, isWanted)};
     if (spec.hasTrackIndices)
       destinations.push_back(flushView(trackSlot, isTracked));
-    FlushOp::create(b, state, token.gate.alpha, token.d, token.k, destinations);
+    flush(state, destinations, token.gate.alpha, token.d, token.k);
   }
 
   /// Stores the state before the token.
   void storeHistory(Value state) {
     b.describe("flush");
-    FlushOp::create(b, state, Value(), Value(), Value(), flushView(at.dst));
+    flush(state, flushView(at.dst));
   }
 
   /// Writes d, k and the gate to the first free ring row, in its format. Each
@@ -349,17 +346,6 @@ private:
   }
 };
 
-const char *precisionOf(DataType type) {
-  switch (type) {
-  case DataType::BF16:
-    return "bf16";
-  case DataType::F16:
-    return "f16";
-  default:
-    return "tf32";
-  }
-}
-
 } // namespace
 
 OwningOpRef<ModuleOp>
@@ -372,23 +358,11 @@ replayjit::internal::buildDecode(MLIRContext &context, const DecodeSpec &spec,
   return DecodeProgram(context, spec, tuning).build();
 }
 
-PipelineOptions
-replayjit::internal::decodePipeline(const DecodeSpec &spec,
-                                    const DecodeTuning &tuning) {
-  PipelineOptions options;
-  options.rebuild = spec.readout == Readout::Rebuild;
-  options.blockK = tuning.blockK;
-  options.flushRows = tuning.flushRows;
-  options.precision = precisionOf(readoutType(spec));
-  return options;
-}
-
 Result<CompiledKernel> replayjit::internal::compileDecode(
     Compiler &compiler, const DecodeSpec &spec, const DecodeTuning &tuning,
     const Target &target, CompileOptions options, bool forHost) {
   if (Status status = validate(spec, tuning, target); !status)
     return status;
-  options.pipeline = decodePipeline(spec, tuning);
   auto build = [&](MLIRContext &context) {
     return buildDecode(context, spec, tuning);
   };

@@ -7,8 +7,9 @@
 
 namespace replayjit::internal {
 
-/// The replay-level program of `spec`: what the operator contract says, and
-/// nothing about how the state is read. `spec` and `tuning` must be valid.
+/// The replay-level program of `spec`: what the operator contract says. How the
+/// state is read is an attribute of each use. `spec` and `tuning` must be
+/// valid.
 mlir::OwningOpRef<mlir::ModuleOp> buildDecode(mlir::MLIRContext &context,
                                               const DecodeSpec &spec,
                                               const DecodeTuning &tuning);
@@ -18,12 +19,8 @@ mlir::OwningOpRef<mlir::ModuleOp> buildMaterialize(mlir::MLIRContext &context,
                                                    const DecodeSpec &spec,
                                                    const DecodeTuning &tuning);
 
-/// What the passes need to know of `spec` and `tuning`.
-PipelineOptions decodePipeline(const DecodeSpec &spec,
-                               const DecodeTuning &tuning);
-
-/// Validates, builds and compiles. `options.pipeline` is set from the spec.
-/// With `forHost` the result holds a host program instead of PTX and cubin.
+/// Validates, builds and compiles. With `forHost` the result holds a host
+/// program instead of PTX and cubin.
 Result<CompiledKernel> compileDecode(Compiler &compiler, const DecodeSpec &spec,
                                      const DecodeTuning &tuning,
                                      const Target &target,

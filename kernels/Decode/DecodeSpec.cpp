@@ -252,6 +252,12 @@ Status validate(const DecodeSpec &spec, const DecodeTuning &tuning,
         fmt::format("hasProgrammaticLaunch: true is not allowed for {}; it "
                     "needs sm_90 or later",
                     target.chip));
+  if (tuning.stageBytes > 0 && !target.hasBulkCopy)
+    return Status::error(
+        StatusCode::Unsupported,
+        fmt::format("stageBytes: {} is not allowed for {}; bulk copies need "
+                    "sm_90 or later",
+                    tuning.stageBytes, target.chip));
   if (spec.readout == Readout::Rebuild && target.capability < 80)
     return Status::error(
         StatusCode::Unsupported,

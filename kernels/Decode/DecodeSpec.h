@@ -152,6 +152,8 @@ struct DecodeTuning {
   int numWarps = 4;
   int flushRows = 4;
   int maxRegisters = 0;
+  /// Views that hold as many bytes come through shared memory; 0: none.
+  int stageBytes = 0;
 
   bool operator==(const DecodeTuning &) const = default;
 };

@@ -117,10 +117,12 @@ llvm.func @vote(%p: i1) attributes {nvvm.kernel} {
 // CHECK: llvm.call @replayjit_emu_bulk_copy(
 // CHECK: llvm.call @replayjit_emu_mbarrier_wait(
 // CHECK-NOT: nvvm.
+// CHECK-NOT: load_fence
 // CHECK: llvm.return
 llvm.func @staged(%p: !llvm.ptr<1>, %s: !llvm.ptr<3>, %b: !llvm.ptr<3>, %n: i32) attributes {nvvm.kernel} {
   nvvm.griddepcontrol wait
   nvvm.griddepcontrol launch_dependents
+  replay.load_fence
   nvvm.mbarrier.init %b, %n : !llvm.ptr<3>, i32
   nvvm.fence.mbarrier.init
   %token = nvvm.mbarrier.arrive %b : !llvm.ptr<3> -> i64

@@ -7,10 +7,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Conversion/ReplayToNVVM/ThreadProgram.h"
-#include "compiler/Transforms/Views.h"
+#include "compiler/Transforms/Memory.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 #include <numeric>

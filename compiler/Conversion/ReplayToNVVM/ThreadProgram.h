@@ -2,7 +2,7 @@
 #ifndef REPLAYJIT_COMPILER_CONVERSION_THREADPROGRAM_H
 #define REPLAYJIT_COMPILER_CONVERSION_THREADPROGRAM_H
 
-#include "compiler/Layout/LinearLayout.h"
+#include "dialect/LinearLayout.h"
 #include "dialect/ReplayDialect.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -20,6 +20,7 @@ inline constexpr unsigned kGlobalSpace = 1, kSharedSpace = 3, kClusterSpace = 7;
 struct KernelContext {
   int numWarps = 1;      ///< Warps that hold tiles.
   bool hasRoles = false; ///< One more warp produces.
+  int numCopies = 0;     ///< Asynchronous copies so far.
   int64_t sharedBytes = 0;
 
   /// The operands of the kernel's replay.on_overflow, converted.

@@ -216,6 +216,9 @@ typedef struct replayjit_decode_tuning_t {
   int32_t flush_rows;
   /* Cap of a thread's registers; 0: none; else 32 to 255 [0] */
   int32_t max_registers;
+  /* The least bytes that a block copies to shared memory before it loads them;
+     0: none; else 16 to 1048576 [0] */
+  int32_t stage_bytes;
 } replayjit_decode_tuning_t;
 
 /* Write the defaults; pass sizeof(*spec). */
