@@ -8,6 +8,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <sstream>
 
 using namespace replayjit::internal;
@@ -62,7 +64,9 @@ std::optional<int> replayjit::internal::parse(CLI::App &app, int argc,
     // Not by way of std::cout, which loses why it could not write.
     std::ostringstream text;
     const int status = app.exit(help, text, text);
-    std::fputs(text.str().c_str(), stdout);
+    if (std::fputs(text.str().c_str(), stdout) < 0 || std::fflush(stdout) != 0)
+      return fail(fmt::format("output: cannot write to stdout: {}",
+                              std::strerror(errno)));
     return status;
   } catch (const CLI::ParseError &problem) {
     return fail(sentence(app, problem), exitUsage);
