@@ -325,6 +325,8 @@ static std::string_view prefixOf(Readout readout) {
 void addCase(std::vector<DecodeCase> &cases, std::string name,
              DecodeProblem problem, const Variation &variation,
              const Target &target) {
+  if (variation.tuning.stageBytes && !target.hasBulkCopy)
+    return;
   DecodeCase added;
   added.name = std::move(name);
   problem.poison = Poison(cases.size() % 3);
