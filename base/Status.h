@@ -23,6 +23,8 @@ enum class StatusCode {
   DriverError = 6,     ///< A CUDA driver call failed; call, code, text inside.
   ExecutionFault = 7,  ///< Emulation found a hazard in the running program.
   StorageFailed = 8, ///< The cache's file system refused; errno's text inside.
+  OutOfMemory = 9, ///< The host's memory; a GPU's is a DriverError.
+  Internal = 10,   ///< An exception that nobody expects: a bug.
 };
 
 /// Success, or a code and one sentence that names what was asked, what was

@@ -87,6 +87,21 @@ private:
   std::vector<TensorMirror *> list;
 };
 
+/// The most elements between two rows or slots, or from index to index.
+inline constexpr int mostSpacing = 1 << 20;
+
+Status checkSpacing(int slotPadding, int indexStride);
+
+/// What the memory of a check follows from, beside its spec.
+struct MemoryShape {
+  int64_t rows, slots; ///< Slots or rings, whichever are more.
+  int64_t layers = 1;
+  int rowPadding = 0, slotPadding = 0, indexStride = 1;
+};
+
+/// InvalidArgument if the check would need more memory than this machine has.
+Status checkMemory(const DecodeSpec &spec, const MemoryShape &shape);
+
 /// What an ErrorWord must hold.
 class ExpectedErrors {
 public:

@@ -1,6 +1,7 @@
 //===- DecodeCheckProblem.cpp - Which problems are legal ------------------===//
 
 #include "checks/DecodeCheck.h"
+#include "checks/DecodeCheckMemory.h"
 #include "kernels/Families.h"
 
 #include "kernels/Decode/DecodeReference.h" // and with it DecodeArgs.h
@@ -10,6 +11,7 @@
 #include <fmt/format.h>
 #include <set>
 #include <string>
+#include <unistd.h>
 #include <vector>
 
 namespace replayjit::internal {
@@ -20,6 +22,42 @@ static Status atLeast(const char *field, int value, int low) {
   return Status::invalid(fmt::format("{}: {} is not allowed; it must be {} or "
                                      "more",
                                      field, value, low));
+}
+
+static Status within(const char *field, int value, int low, int high) {
+  if (value >= low && value <= high)
+    return Status::ok();
+  return Status::invalid(fmt::format(
+      "{}: {} is not allowed; it must be {} to {}", field, value, low, high));
+}
+
+Status checkSpacing(int slotPadding, int indexStride) {
+  Status status = within("slotPadding", slotPadding, 0, mostSpacing);
+  return status ? within("indexStride", indexStride, 1, mostSpacing) : status;
+}
+
+Status checkMemory(const DecodeSpec &spec, const MemoryShape &shape) {
+  // In double, which no product here overflows, and as if all were fp32.
+  const double H = spec.numKeyHeads, HV = spec.numValueHeads, K = spec.headDimK,
+               V = spec.headDimV, L = spec.ringDepth, G = gateWidth(spec);
+  const double row = 2 * H * K + 2 * HV * V + HV * (G + 1) +
+                     9.0 * shape.rowPadding + 8 * (shape.indexStride + 3.0);
+  const double slot = HV * V * K + L * (HV * V + H * K + HV * G) +
+                      4 * (shape.slotPadding + 8.0 * shape.layers);
+  constexpr double copies = 3; // expected, on the device, read back
+  const double bytes =
+      copies * sizeof(float) *
+          (shape.rows * row + shape.layers * (shape.slots * slot)) +
+      sizeof(double) * shape.rows * shape.layers * HV * K * V;
+  const double there =
+      double(sysconf(_SC_PHYS_PAGES)) * double(sysconf(_SC_PAGESIZE));
+  if (bytes <= there)
+    return Status::ok();
+  constexpr double mebibyte = 1 << 20;
+  return Status::invalid(fmt::format(
+      "memory: a problem of about {:.0f} MiB is not allowed; this machine has "
+      "{:.0f}, so it must have fewer rows, slots or layers, or less padding",
+      bytes / mebibyte, there / mebibyte));
 }
 
 static Status insideRange(const char *field, int value, int size) {
@@ -225,9 +263,14 @@ Status validateProblem(const DecodeProblem &problem) {
         atLeast("ringSlots", problem.ringSlots, 0),
         atLeast("firstSlot", problem.firstSlot, 0),
         atLeast("steps", problem.steps, 1),
-        atLeast("rowPadding", problem.rowPadding, 0),
-        atLeast("slotPadding", problem.slotPadding, 0),
-        atLeast("indexStride", problem.indexStride, 1)})
+        within("rowPadding", problem.rowPadding, 0, mostSpacing),
+        checkSpacing(problem.slotPadding, problem.indexStride),
+        checkMemory(spec,
+                    {.rows = problem.batch,
+                    .slots = std::max(problem.slots, problem.ringSlotCount()),
+                    .rowPadding = problem.rowPadding,
+                    .slotPadding = problem.slotPadding,
+                    .indexStride = problem.indexStride})})
     if (!status)
       return status;
 

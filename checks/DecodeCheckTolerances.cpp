@@ -39,12 +39,12 @@ Tolerances tolerancesFor(const DecodeSpec &spec, const DecodeTuning &tuning) {
   const double ring = roundingError(spec.ringType);
   const double stored = std::hypot(checkpoint, ring, ring);
 
-  // The rebuild readout rounds both operands of its dot to the output's type.
+  // The rebuild readout rounds both operands of its dot to readoutType.
   // fp32 is cut off to tf32, twice the error of rounding and always downwards,
   // so that the two add up.
   double operands = 0;
   if (spec.readout == Readout::Rebuild && spec.ringDepth > 1)
-    operands = spec.outType == DataType::F32
+    operands = readoutType(spec) == DataType::F32
                    ? 2 * 2 * roundingError(DataType::F16)
                    : std::sqrt(2) * roundingError(spec.outType);
 

@@ -91,6 +91,7 @@ template <typename Problem> Respects<Problem> commonRespects() {
   add([](P &p) { p.poison = Poison::NaN; });
   add([](P &p) { p.hasErrorWord = true; });
   add([](P &p) { p.tuning.maxRegisters = 0; });
+  add([](P &p) { p.tuning.stageBytes = 0; });
   add([](P &p) {
     p.spec.isKda = false;
     p.spec.gate = Gate::Softplus;

@@ -125,13 +125,24 @@ static constexpr Variation variations[] = {
 
 static void withLargeHeads(P &p) { setSizes(p.spec, 1, 2, 128, 128, 8); }
 
+static void with16Bits(P &p) {
+  setTypes(p.spec, BF16, BF16, BF16, BF16);
+  setSizes(p.spec, 1, 2, 128, 128, 16);
+}
+
 /// Tiles that the choice for a small batch does not make: blockV, blockK, warps
-/// and flush rows. For GDN and KDA.
+/// and flush rows; a cap of registers, and what comes through shared memory.
+/// For GDN and KDA.
 static constexpr Variation commonTiles[] = {
     {"tiles-64-64-w4-f8", [](P &) {}, {64, 64, 4, 8}},
     {"tiles-16-32-w1-f1", [](P &) {}, {16, 32, 1, 1}},
     {"tiles-32-16-w2-f2", [](P &) {}, {32, 16, 2, 2}},
     {"tiles-64-128-w8-f4", withLargeHeads, {64, 128, 8, 4}},
+    {"staged", withLargeHeads, {64, 64, 2, 2, 0, 256}},
+    {"staged-bf16", with16Bits, {64, 64, 2, 2, 128, 2048}},
+    {"staged-ragged",
+     [](P &p) { setSizes(p.spec, 1, 2, 80, 100, 5); },
+     {32, 64, 4, 1, 0, 256}},
 };
 
 /// The same for GDN alone.
@@ -160,6 +171,7 @@ static constexpr Variation rebuildTiles[] = {
     {"tiles-64-32-w4", [](P &) {}, {64, 32, 4, 4}},
     {"tiles-16-16-w1", [](P &) {}, {16, 16, 1, 4}},
     {"tiles-64-64-w4-k128", withLargeHeads, {64, 64, 4, 4}},
+    {"staged", withLargeHeads, {64, 64, 4, 4, 0, 256}},
     {"tiles-32-64-w8", [](P &) {}, {32, 64, 8, 4}},
     {"tiles-16-16-w2", [](P &) {}, {16, 16, 2, 4}},
 };
@@ -313,6 +325,8 @@ static std::string_view prefixOf(Readout readout) {
 void addCase(std::vector<DecodeCase> &cases, std::string name,
              DecodeProblem problem, const Variation &variation,
              const Target &target) {
+  if (variation.tuning.stageBytes && !target.hasBulkCopy)
+    return;
   DecodeCase added;
   added.name = std::move(name);
   problem.poison = Poison(cases.size() % 3);

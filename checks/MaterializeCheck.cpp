@@ -47,11 +47,20 @@ Status validateProblem(const MaterializeProblem &problem) {
         {"slots", problem.slots, 0},
         {"ringSlots", problem.ringSlots, 0},
         {"firstSlot", problem.firstSlot, 0},
-        {"slotPadding", problem.slotPadding, 0},
-        {"indexStride", problem.indexStride, 1}})
+        {"slotPadding", problem.slotPadding, 0}})
     if (value < low)
       return Status::invalid(fmt::format(
           "{}: {} is not allowed; it must be {} or more", field, value, low));
+  for (const Status &status :
+       {checkSpacing(problem.slotPadding, problem.indexStride),
+        checkMemory(spec,
+                    {.rows = int64_t(problem.rows.size()),
+                    .slots = std::max(problem.slots, problem.ringSlotCount()),
+                    .layers = problem.numLayers,
+                    .slotPadding = problem.slotPadding,
+                    .indexStride = problem.indexStride})})
+    if (!status)
+      return status;
   if (problem.misaligned && spec.alignment != 0)
     return Status::invalid(
         fmt::format("misaligned: not allowed, since the spec promises "

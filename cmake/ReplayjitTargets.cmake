@@ -15,13 +15,17 @@ if(REPLAYJIT_COMPILER) # GNU ld takes minutes and gigabytes for LLVM.
   target_link_options(replayjit_options INTERFACE -fuse-ld=lld -B${LLVM_TOOLS_BINARY_DIR})
 endif()
 
-# replayjit_library(NAME SOURCES... LINK libs...): one folder, one static library.
+# replayjit_library(NAME SOURCES... LINK libs... [OVER_LLVM]): one folder, one static
+# library. Libraries neither throw nor catch, but for what base/Exceptions.h says:
+# std::bad_alloc passes through them to the C interface. Through LLVM it cannot pass,
+# nor through those over it.
 function(replayjit_library name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;LINK;DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "OVER_LLVM" "" "SOURCES;LINK;DEPENDS" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
   target_link_libraries(${name} PUBLIC replayjit_options ${ARG_LINK})
-  # Libraries neither throw nor catch; tools and tests use libraries that do.
-  target_compile_options(${name} PRIVATE -fno-exceptions)
+  if(ARG_OVER_LLVM)
+    target_compile_options(${name} PRIVATE -fno-exceptions)
+  endif()
   if(ARG_DEPENDS)
     add_dependencies(${name} ${ARG_DEPENDS})
   endif()

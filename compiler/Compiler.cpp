@@ -7,6 +7,7 @@
 #include "compiler/Host/HostLowering.h"
 #include "compiler/NVPTX/EmitPTX.h"
 #include "compiler/NVPTX/TranslateToLLVM.h"
+#include "compiler/Pipeline.h"
 #include "compiler/Support/Diagnostics.h"
 #include "dialect/ReplayDialect.h"
 
@@ -31,6 +32,7 @@ void replayjit::internal::registerDialects(DialectRegistry &registry) {
   registry.insert<replay::ReplayDialect, arith::ArithDialect, math::MathDialect,
                   scf::SCFDialect, cf::ControlFlowDialect, LLVM::LLVMDialect>();
   registerTranslations(registry); // With the NVVM dialect.
+  replay::registerLayoutModels(registry);
   // What the one conversion to LLVM (Pipeline.cpp) asks each dialect for.
   arith::registerConvertArithToLLVMInterface(registry);
   cf::registerConvertControlFlowToLLVMInterface(registry);
@@ -70,7 +72,8 @@ public:
       return Status::invalid("module: holds no kernel or several; exactly one "
                              "replay.kernel is allowed");
     kernel.name = (*kernels.begin()).getSymName().str();
-    bool needsBulk = false;
+    // Stages, or what is to become some.
+    bool needsBulk = (*kernels.begin())->hasAttr(replay::kStageBytes);
     module->walk([&](replay::AllocOp) { needsBulk = true; });
     if (needsBulk && !kernel.target.hasBulkCopy)
       return Status::error(
@@ -100,9 +103,7 @@ public:
 
   /// The way that GPU and host share.
   Status toThreadProgram() {
-    Status status = run("tiles", "tiles.mlir", [&](OpPassManager &pm) {
-      buildTilePipeline(pm, options.pipeline);
-    });
+    Status status = run("tiles", "tiles.mlir", buildTilePipeline);
     if (!status || options.last == Stage::Tiles)
       return status;
     status = run("thread program", "thread.mlir", buildThreadPipeline);

@@ -9,7 +9,6 @@
 
 #include "base/CompiledKernel.h"
 #include "compiler/NVPTX/AssembleCubin.h"
-#include "compiler/Pipeline.h"
 #include "compiler/Support/StageDump.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -24,7 +23,6 @@ namespace replayjit::internal {
 enum class Stage { Tiles, ThreadProgram, LLVMDialect, LLVMIR, PTX, Cubin };
 
 struct CompileOptions {
-  PipelineOptions pipeline;
   AssembleOptions assemble;
   Stage last = Stage::Cubin;
   /// Sees "replay.mlir", "tiles.mlir", "thread.mlir", "nvvm.mlir", "llvm.ll",

@@ -20,23 +20,19 @@ using namespace mlir;
 using namespace replayjit::internal;
 using replay::KernelOp;
 
-void replayjit::internal::buildTilePipeline(OpPassManager &pm,
-                                            const PipelineOptions &options) {
-  ExpandStatePassOptions expand;
-  expand.rebuild = options.rebuild;
-  expand.blockK = options.blockK;
-  expand.flushRows = options.flushRows;
-  expand.precision = options.precision;
-  pm.addNestedPass<KernelOp>(createExpandStatePass(expand));
+void replayjit::internal::buildTilePipeline(OpPassManager &pm) {
+  pm.addNestedPass<KernelOp>(createExpandStatePass());
   // Slices of vectors need constant offsets from here on.
   pm.addNestedPass<KernelOp>(createUnrollTilesPass());
   pm.addPass(createCanonicalizerPass());
   // After unrolling, so that the flush's tile has the readout's offsets; and
   // after CSE, so that equal offsets are one value.
   pm.addPass(createCSEPass());
-  pm.addNestedPass<KernelOp>(createFuseFlushPass());
+  // Before reuse, which keeps in registers what shared memory can give again.
+  pm.addNestedPass<KernelOp>(createStageLoadsPass());
+  pm.addNestedPass<KernelOp>(createReuseLoadsPass());
   pm.addPass(createCanonicalizerPass());
-  // After fusion, which leaves one load of a tile where there were two.
+  // After reuse, which leaves one load of a tile where there were two.
   pm.addNestedPass<KernelOp>(createHoistLoadsPass());
   // Last: from here on types carry layouts.
   pm.addNestedPass<KernelOp>(createAssignLayoutsPass());
@@ -71,24 +67,10 @@ void replayjit::internal::buildHostPipeline(OpPassManager &pm) {
   addToLLVM(pm);
 }
 
-namespace {
-struct TilePipelineOptions : PassPipelineOptions<TilePipelineOptions> {
-  Option<bool> rebuild{*this, "rebuild", llvm::cl::init(false)};
-  Option<int> blockK{*this, "block-k", llvm::cl::init(128)};
-  Option<int> flushRows{*this, "flush-rows", llvm::cl::init(4)};
-  Option<std::string> precision{*this, "precision", llvm::cl::init("tf32")};
-  PipelineOptions plain() const {
-    return {rebuild, blockK, flushRows, precision};
-  }
-};
-} // namespace
-
 void replayjit::internal::registerPipelines() {
-  static PassPipelineRegistration<TilePipelineOptions> tile(
-      "replay-tile-pipeline", "Replay level to tiles with layouts",
-      [](OpPassManager &pm, const TilePipelineOptions &options) {
-        buildTilePipeline(pm, options.plain());
-      });
+  static PassPipelineRegistration<> tile("replay-tile-pipeline",
+                                         "Replay level to tiles with layouts",
+                                         buildTilePipeline);
   static PassPipelineRegistration<> thread(
       "replay-thread-pipeline", "Tiles with layouts to a thread program",
       buildThreadPipeline);

@@ -4,20 +4,10 @@
 
 #include "mlir/Pass/PassManager.h"
 
-#include <string>
-
 namespace replayjit::internal {
 
-/// Choices that the passes need; a kernel's spec and tuning decide them.
-struct PipelineOptions {
-  bool rebuild = false;             ///< Form the state to read it.
-  int blockK = 128;                 ///< Columns per K tile.
-  int flushRows = 4;                ///< Ring rows per step of a flush.
-  std::string precision = "tf32";   ///< Of the rebuild readout's dot.
-};
-
 /// Replay level to tiles with layouts.
-void buildTilePipeline(mlir::OpPassManager &pm, const PipelineOptions &options);
+void buildTilePipeline(mlir::OpPassManager &pm);
 /// Tiles with layouts to the program of one thread (scf, arith, NVVM).
 void buildThreadPipeline(mlir::OpPassManager &pm);
 /// The thread program to the LLVM and NVVM dialects, for a GPU.

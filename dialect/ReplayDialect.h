@@ -2,6 +2,8 @@
 #ifndef REPLAYJIT_DIALECT_REPLAYDIALECT_H
 #define REPLAYJIT_DIALECT_REPLAYDIALECT_H
 
+#include "dialect/LayoutRules.h"
+
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Dialect.h"
@@ -23,7 +25,21 @@
 #define GET_TYPEDEF_CLASSES
 #include "dialect/ReplayTypes.h.inc"
 
+#include "dialect/ReplayInterfaces.h.inc"
+
 namespace replayjit::internal::replay {
+
+/// The shared memory of a block.
+struct SharedMemoryResource
+    : mlir::SideEffects::Resource::Base<SharedMemoryResource> {
+  llvm::StringRef getName() final { return "SharedMemory"; }
+};
+
+/// The order in which loads are issued: what a `replay.load_fence` writes.
+struct LoadOrderResource
+    : mlir::SideEffects::Resource::Base<LoadOrderResource> {
+  llvm::StringRef getName() final { return "LoadOrder"; }
+};
 
 /// True for ranked tensors of rank 1 or 2 whose dimensions are powers of two.
 bool isTileType(mlir::Type type);
@@ -34,11 +50,17 @@ bool isThreadPointer(mlir::Type type);
 /// Bytes of one element of a scalar type (i1 counts as 1).
 int64_t elementBytes(mlir::Type type);
 
-/// Names of the argument attributes that the lowering reads.
+/// Attributes of a kernel's arguments; KernelOp documents them.
 inline constexpr llvm::StringLiteral kArgName = "replay.name";
 inline constexpr llvm::StringLiteral kArgReadOnly = "replay.readonly";
-/// The kernel attribute that caps a thread's registers.
+inline constexpr llvm::StringLiteral kArgNoAlias = "replay.noalias";
+/// Attributes of a kernel that its tuning decides; KernelOp documents them.
 inline constexpr llvm::StringLiteral kMaxRegisters = "replay.max_registers";
+inline constexpr llvm::StringLiteral kLanesPerRow = "replay.lanes_per_row";
+inline constexpr llvm::StringLiteral kReuseRegisters = "replay.reuse_registers";
+inline constexpr llvm::StringLiteral kHoistRegisters = "replay.hoist_registers";
+inline constexpr llvm::StringLiteral kFenceRegisters = "replay.fence_registers";
+inline constexpr llvm::StringLiteral kStageBytes = "replay.stage_bytes";
 /// The kernel attribute of one that may start before its predecessor's end.
 inline constexpr llvm::StringLiteral kProgrammaticLaunch =
     "replay.programmatic_launch";

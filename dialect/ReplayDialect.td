@@ -17,8 +17,8 @@ def Replay_Dialect : Dialect {
     tensors, loops and branches with `scf`.
 
     Four groups of operations, each lowered to the next:
-    1. replay level: a state that is not formed (`reconstruct`), its products
-       (`contract`) and its store (`flush`);
+    1. replay level: a state in memory (`reconstruct`) or in registers (`form`,
+       `update`), its products (`contract`) and its store (`flush`);
     2. tile level: views of global memory, loads, dots, scans, reductions;
     3. staged level: shared buffers filled by asynchronous copies, and warps
        with roles;

@@ -9,6 +9,8 @@
 using namespace mlir;
 using namespace replayjit::internal::replay;
 
+#include "dialect/ReplayInterfaces.cpp.inc"
+
 #define GET_OP_CLASSES
 #include "dialect/ReplayOps.cpp.inc"
 
@@ -89,6 +91,13 @@ void KernelOp::print(OpAsmPrinter &printer) {
   printer << ' ';
   printer.printRegion(getBody(), /*printEntryBlockArgs=*/false);
 }
+
+//===----------------------------------------------------------------------===//
+// Accesses
+//===----------------------------------------------------------------------===//
+
+Type LoadOp::getAccessedType() { return getType(); }
+Type StoreOp::getAccessedType() { return getValue().getType(); }
 
 //===----------------------------------------------------------------------===//
 // Folders

@@ -12,6 +12,7 @@
 include "dialect/ReplayDialect.td"
 include "dialect/ReplayTypes.td"
 include "dialect/ReplayAttrs.td"
+include "dialect/ReplayInterfaces.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "mlir/Interfaces/FunctionInterfaces.td"
@@ -22,6 +23,19 @@ include "mlir/IR/CommonTypeConstraints.td"
 
 class Replay_Op<string mnemonic, list<Trait> traits = []>
     : Op<Replay_Dialect, mnemonic, traits>;
+
+// What has rules of its own for layouts implements the methods named; the others
+// say nothing.
+class Replay_Layouts<list<string> methods>
+    : DeclareOpInterfaceMethods<Replay_LayoutOpInterface, methods>;
+def Replay_LayoutRules : Replay_Layouts<["layoutRules"]>;
+
+// Effects on global memory are on MLIR's default resource, by the view or pointer
+// that names the place; these are elsewhere.
+def Replay_SharedMemory
+    : Resource<"::replayjit::internal::replay::SharedMemoryResource">;
+def Replay_LoadOrder
+    : Resource<"::replayjit::internal::replay::LoadOrderResource">;
 
 def Replay_Tile : Type<
     CPred<"::replayjit::internal::replay::isTileType($_self)">,
@@ -48,7 +62,25 @@ def Replay_KernelOp : Replay_Op<"kernel", [
 
     Constraints: (K1) `num_warps` is a power of two from 1 to 32; (K2) the body
     is one block that ends in `replay.return`; (K3) arguments are pointers or
-    scalars. A `replay.max_registers` attribute caps the registers of a thread.
+    scalars; (K4) only pointers are `replay.readonly` or `replay.noalias`; (K5)
+    `replay.lanes_per_row` is a power of two from 1 to 32.
+
+    Attributes of an argument: `replay.name`; `replay.readonly`: nothing writes the
+    memory while the kernel runs; `replay.noalias`: what the kernel has written
+    through another pointer it does not read through this one.
+
+    Attributes of the kernel, all facts of its tuning:
+    - `replay.max_registers` caps the registers of a thread;
+    - `replay.lanes_per_row`: lanes that share a row in a wide access to a tile; 8
+      if absent, a cache line of 16 bytes each;
+    - `replay.reuse_registers`: registers a thread may keep for tiles that are used
+      again (`replay-reuse-loads`), and `replay.hoist_registers`: those it may hold
+      for loads in flight (`replay-hoist-loads`); any number if absent;
+    - `replay.fence_registers`: loads that need as many end in a `load_fence`; none
+      do if absent;
+    - `replay.stage_bytes`: views of at least as many bytes come through shared
+      memory (`replay-stage-loads`); none do if absent.
+
     A kernel with `replay.programmatic_launch` first waits for the kernel before
     it on the stream (griddepcontrol, sm_90), then lets the next one start;
     since that predecessor may still write them, none of its arguments is
@@ -118,6 +150,11 @@ def Replay_NumProgramsOp : Replay_Op<"num_programs", [Pure]> {
 // Replay level
 //===----------------------------------------------------------------------===//
 
+// How a state is formed where it is formed: attributes of each use.
+defvar Replay_Forming = (ins OptionalAttr<I32Attr>:$rows,
+  DefaultValuedAttr<Replay_PrecisionAttr,
+    "::replayjit::internal::replay::Precision::Ieee">:$precision);
+
 def Replay_ReconstructOp : Replay_Op<"reconstruct", [Pure,
     AttrSizedOperandSegments]> {
   let summary = "The state of checkpoint and ring, without forming it";
@@ -128,8 +165,9 @@ def Replay_ReconstructOp : Replay_Op<"reconstruct", [Pure,
 
     (SGLang PR #28451): `checkpoint` is S0 [V, K]; `d` [L, V] and `k` [L, K] are
     views of the ring's rows. Without a ring, S is the checkpoint. `depth` is the
-    most rows a ring can hold, rounded up to a power of two. What the decays are
-    made from:
+    most rows a ring can hold, rounded up to a power of two. Memory is read where
+    the state is used; until its last use nothing writes what it reads. What the
+    decays are made from:
 
     - `gates` alone, [L] for Gated DeltaNet or [L, K] for Kimi Delta Attention:
       rows are given from the newest down, A = exp(sum_j g_j) and
@@ -147,7 +185,8 @@ def Replay_ReconstructOp : Replay_Op<"reconstruct", [Pure,
     have float elements; (R2) `depth` is a power of two; (R3) count, d and k are
     all there, with gates or total or both, or all of them are absent; (R4) total
     is a tensor<Kxf32>, and gates beside it have rank 2; (R5) `base` needs total,
-    and the same static first size of d, k and gates, at most `depth`.
+    and the same static first size of d, k and gates, at most `depth`; (R6) the
+    result is not formed.
 
     ```mlir
     %s = replay.reconstruct %s0 rows %m of %d, %k gates %g {depth = 16 : i32}
@@ -170,21 +209,75 @@ def Replay_ReconstructOp : Replay_Op<"reconstruct", [Pure,
     `->` type($result) }];
 }
 
+def Replay_FormOp : Replay_Op<"form", []> {
+  let summary = "Reads a state into registers";
+  let description = [{
+    The same state, held as tiles of f32: a value like any other, which may be
+    updated, carried by `scf.for` and passed on by `scf.if`. `rows` and `precision`
+    say how the ring is added: so many rows a step, in a loop, or all at once if
+    `rows` is absent; and how the products d_j (W_j k_j)^T round their operands.
+
+    Constraints: (J1) the operand is not formed, and the result is the same state,
+    formed; (J2) `rows` is a power of two; precisions other than ieee are for the
+    matrix unit, which takes 16 or more.
+
+    ```mlir
+    %t = replay.form %s {rows = 4 : i32} : !replay.state<32x128>
+        -> !replay.state<32x128, tiles 128>
+    ```
+  }];
+  let arguments = !con((ins Arg<Replay_StateType, "", [MemRead]>:$state),
+    Replay_Forming);
+  let results = (outs Replay_StateType:$result);
+  let hasVerifier = 1;
+  let assemblyFormat = "$state attr-dict `:` type($state) `->` type($result)";
+}
+
+def Replay_UpdateOp : Replay_Op<"update", [Pure, AttrSizedOperandSegments,
+    AllTypesMatch<["state", "result"]>]> {
+  let summary = "The state after a decay, a token, or both";
+  let description = [{
+    `S diag(decay) + d k^T`. `decay` is one number or one a column; the product is
+    added by fused multiply-add.
+
+    Constraints: (U1) the state is formed; (U2) decay or d and k are there: d is a
+    tensor<Vxf32>, k a tensor<Kxf32> of the state's shape, and decay an f32 or a
+    tensor<Kxf32>.
+
+    ```mlir
+    %u = replay.update %s decay %alpha add %d, %k : !replay.state<32x128, tiles 64>
+        decay f32 add tensor<32xf32>, tensor<128xf32>
+    ```
+  }];
+  let arguments = (ins Replay_StateType:$state,
+    Optional<Replay_FloatTileOrScalar>:$decay, Optional<Replay_Tile>:$d,
+    Optional<Replay_Tile>:$k);
+  let results = (outs Replay_StateType:$result);
+  let hasVerifier = 1;
+  let assemblyFormat = [{ $state (`decay` $decay^)? (`add` $d^ `,` $k)? attr-dict `:`
+    type($state) (`decay` type($decay)^)? (`add` type($d)^ `,` type($k))? }];
+}
+
 def Replay_ContractOp : Replay_Op<"contract", []> {
   let summary = "Products of a state with vectors over K";
   let description = [{
-    `y_i = S x_i` for each x_i, in one walk over the state. How the state is
-    read is the choice of `replay-expand-state`: output-only or rebuild.
+    `y_i = S x_i` for each x_i, in one walk over the state. Of a state that is not
+    formed, `block_k` columns are read at a time (all if absent), output-only:
+    S x = S0 (A x) + sum_j d_j ((W_j k_j) . x). With `rebuild` each such tile of S
+    is formed, by a dot that rounds W d or W k, and the other operand, as that says.
 
     Constraints: (C1) each x_i is a tensor<Kxf32> and each y_i a tensor<Vxf32>
-    of the state's shape; (C2) as many results as vectors.
+    of the state's shape; (C2) as many results as vectors; (C3) `block_k` divides
+    K; (C4) a formed state is read as it is: it has neither attribute.
 
     ```mlir
-    %o, %u = replay.contract %s, %xq, %xk : !replay.state<32x128>,
+    %o, %u = replay.contract %s, %xq, %xk {block_k = 64 : i32} : !replay.state<32x128>,
         tensor<128xf32>, tensor<128xf32> -> tensor<32xf32>, tensor<32xf32>
     ```
   }];
-  let arguments = (ins Replay_StateType:$state, Variadic<Replay_Tile>:$vectors);
+  let arguments = (ins Arg<Replay_StateType, "", [MemRead]>:$state,
+    Variadic<Replay_Tile>:$vectors, OptionalAttr<I32Attr>:$block_k,
+    OptionalAttr<Replay_PrecisionAttr>:$rebuild);
   let results = (outs Variadic<Replay_Tile>:$results);
   let hasVerifier = 1;
   let assemblyFormat = [{ $state `,` $vectors attr-dict `:` type($state) `,`
@@ -192,25 +285,29 @@ def Replay_ContractOp : Replay_Op<"contract", []> {
 }
 
 def Replay_FlushOp : Replay_Op<"flush", [AttrSizedOperandSegments]> {
-  let summary = "Forms a state and stores it";
+  let summary = "Stores a state";
   let description = [{
-    Stores `S diag(decay) + d k^T`, the state after a token, to each destination;
-    S itself if there is no update. The only place where a state is formed
-    outside of the rebuild readout. `decay` is one number or one a column.
+    Stores S to each destination or, the short form of `replay.update` and a store,
+    `S diag(decay) + d k^T`: the state after a token. A state that is not formed is
+    formed for it, `block_k` columns at a time (all if absent), as `rows` and
+    `precision` say (see `replay.form`).
 
     Constraints: (F1) decay, d and k are all there or all absent: d is a
     tensor<Vxf32>, k a tensor<Kxf32> of the state's shape, and decay an f32 or a
-    tensor<Kxf32>; (F2) there is a destination, and each has rank 2.
+    tensor<Kxf32>; (F2) there is a destination, and each has rank 2; (F3) `block_k`
+    and `rows` are as (C3) and (J2) say; (F4) a formed state is stored as it is: it
+    has none of the three attributes.
 
     ```mlir
-    replay.flush %s decay %alpha update %dt, %kt into %s0 : !replay.state<32x128>,
-        f32, tensor<32xf32>, tensor<128xf32> into
+    replay.flush %s decay %alpha update %dt, %kt into %s0 {rows = 4 : i32}
+        : !replay.state<32x128>, f32, tensor<32xf32>, tensor<128xf32> into
         !replay.view<32x128xf32, strides [128, 1], align 16>
     ```
   }];
-  let arguments = (ins Replay_StateType:$state,
+  let arguments = !con((ins Arg<Replay_StateType, "", [MemRead]>:$state,
     Optional<Replay_FloatTileOrScalar>:$decay, Optional<Replay_Tile>:$d,
-    Optional<Replay_Tile>:$k, Variadic<Replay_ViewType>:$dsts);
+    Optional<Replay_Tile>:$k, Arg<Variadic<Replay_ViewType>, "", [MemWrite]>:$dsts,
+    OptionalAttr<I32Attr>:$block_k), Replay_Forming);
   let hasVerifier = 1;
   let assemblyFormat = [{ $state (`decay` $decay^ `update` $d `,` $k)? `into` $dsts
     attr-dict `:` type($state) (`,` type($decay)^ `,` type($d) `,` type($k))?
@@ -226,40 +323,44 @@ def Replay_ViewOp : Replay_Op<"view", [Pure, AttrSizedOperandSegments]> {
   let description = [{
     The piece of memory that starts `offset` elements (64-bit) after `ptr`. One
     operand for each `?` of the type's sizes (i32) and strides (i64), in order.
+    `at_most` bounds a first size that is known only at run time.
 
-    Constraints: (W1) pointer and view have one element type; (W2) as many
-    operands as `?`.
+    Constraints: (W1) pointer and view have one element type, and the view is of
+    global memory; (W2) as many operands as `?`; (W3) `at_most` is positive and
+    the first size `?`.
 
     ```mlir
-    %v = replay.view %p offset %off sizes %m : !replay.ptr<f32>
+    %v = replay.view %p offset %off sizes %m at_most 16 : !replay.ptr<f32>
         -> !replay.view<?x128xf32, strides [128, 1], align 16>
     ```
   }];
   let arguments = (ins Replay_PtrType:$ptr, I64:$offset, Variadic<I32>:$sizes,
-    Variadic<I64>:$strides);
+    Variadic<I64>:$strides, OptionalAttr<I32Attr>:$most);
   let results = (outs Replay_ViewType:$result);
   let hasVerifier = 1;
   let assemblyFormat = [{ $ptr `offset` $offset (`sizes` $sizes^)?
-    (`strides` $strides^)? attr-dict `:` type($ptr) `->` type($result) }];
+    (`at_most` $most^)? (`strides` $strides^)? attr-dict `:` type($ptr) `->`
+    type($result) }];
 }
 
 def Replay_PointerOp : Replay_Op<"pointer", [Pure]> {
   let summary = "An address that the kernel read from memory";
   let description = [{
-    Passes see two such pointers as two arguments: what is read or written
-    through one is not read or written through another.
+    With `noalias`, what the kernel has written through another pointer it does not
+    read through this one.
 
     ```mlir
-    %p = replay.pointer %address -> !replay.ptr<f32>
+    %p = replay.pointer %address {noalias} -> !replay.ptr<f32>
     ```
   }];
-  let arguments = (ins I64:$address);
+  let arguments = (ins I64:$address, UnitAttr:$noalias);
   let results = (outs Replay_PtrType:$result);
   let assemblyFormat = "$address attr-dict `->` type($result)";
 }
 
 def Replay_LoadOp : Replay_Op<"load", [AttrSizedOperandSegments,
-    MemoryEffects<[MemRead]>]> {
+    DeclareOpInterfaceMethods<Replay_AccessOpInterface>,
+    Replay_Layouts<["layoutRules", "layoutAnchor"]>]> {
   let summary = "Reads a tile, or one element, of a view";
   let description = [{
     Element i of the result is the view's element at `offsets` + i. Elements
@@ -274,8 +375,8 @@ def Replay_LoadOp : Replay_Op<"load", [AttrSizedOperandSegments,
         align 16> -> tensor<16x128xf32>
     ```
   }];
-  let arguments = (ins Replay_ViewType:$view, Variadic<I32>:$offsets,
-    Optional<Replay_Tile>:$mask,
+  let arguments = (ins Arg<Replay_ViewType, "", [MemRead]>:$view,
+    Variadic<I32>:$offsets, Optional<Replay_Tile>:$mask,
     DefaultValuedAttr<Replay_CachePolicyAttr,
       "::replayjit::internal::replay::CachePolicy::Normal">:$cache);
   let results = (outs Replay_TileOrScalar:$result);
@@ -284,29 +385,43 @@ def Replay_LoadOp : Replay_Op<"load", [AttrSizedOperandSegments,
     attr-dict `:` type($view) `->` type($result) }];
 }
 
-def Replay_StoreOp : Replay_Op<"store", [MemoryEffects<[MemWrite]>]> {
+def Replay_StoreOp : Replay_Op<"store",
+    [DeclareOpInterfaceMethods<Replay_AccessOpInterface>]> {
   let summary = "Writes a tile, or one element, to a view";
   let description = [{
     The twin of `replay.load`; elements outside the view's sizes are not
     written. A replicated element is written once.
 
     Constraints: (S1) one i32 offset per dimension of the view; (S2) a tile has
-    the view's rank and element type.
+    the view's rank and element type; (S3) the view is of global memory.
 
     ```mlir
     replay.store %t, %v[%i, %j] : tensor<16x128xf32>,
         !replay.view<?x128xf32, strides [128, 1], align 16>
     ```
   }];
-  let arguments = (ins Replay_TileOrScalar:$value, Replay_ViewType:$view,
-    Variadic<I32>:$offsets);
+  let arguments = (ins Replay_TileOrScalar:$value,
+    Arg<Replay_ViewType, "", [MemWrite]>:$view, Variadic<I32>:$offsets);
   let hasVerifier = 1;
   let assemblyFormat = [{ $value `,` $view `[` $offsets `]` attr-dict `:`
     type($value) `,` type($view) }];
 }
 
-def Replay_ReportOp : Replay_Op<"report", [
-    MemoryEffects<[MemRead, MemWrite]>]> {
+def Replay_LoadFenceOp : Replay_Op<"load_fence",
+    [MemoryEffects<[MemWrite<Replay_LoadOrder>]>]> {
+  let summary = "Loads do not move across it";
+  let description = [{
+    The loads before it in its block are issued before what follows starts; what
+    needs their results may still run behind it. Nothing waits here.
+
+    ```mlir
+    replay.load_fence
+    ```
+  }];
+  let assemblyFormat = "attr-dict";
+}
+
+def Replay_ReportOp : Replay_Op<"report", []> {
   let summary = "Tells the host of an error";
   let description = [{
     `word` points at { count, kind, row, layer: i32, value: i64 }, which other
@@ -320,16 +435,39 @@ def Replay_ReportOp : Replay_Op<"report", [
     ```
   }];
   let arguments = (ins I32:$kind, I32:$row, I32:$layer, I64:$value,
-    Replay_PtrType:$word, UnitAttr:$trap);
+    Arg<Replay_PtrType, "", [MemRead, MemWrite]>:$word, UnitAttr:$trap);
   let assemblyFormat = [{ $kind `row` $row `layer` $layer `value` $value `to`
     $word attr-dict `:` type($word) }];
+}
+
+def Replay_OnOverflowOp : Replay_Op<"on_overflow"> {
+  let summary = "Where a kernel reports what does not fit fp16";
+  let description = [{
+    An `arith.truncf` of a tile to f16 saturates: a finite number that would
+    round to infinity becomes 65504 or -65504; infinities and NaN stay. In a
+    kernel with this operation, one lane of each warp that meets such a number
+    also reports, as `replay.report` does, with its magnitude rounded down (at
+    most 2^62) as the value, and with `trap`. Stands before, and dominates, what
+    it is for.
+
+    Constraint: (V1) a kernel has at most one.
+
+    ```mlir
+    replay.on_overflow %kind row %row layer %layer to %word : !replay.ptr<i32>
+    ```
+  }];
+  let arguments = (ins I32:$kind, I32:$row, I32:$layer,
+    Arg<Replay_PtrType, "", [MemRead, MemWrite]>:$word, UnitAttr:$trap);
+  let hasVerifier = 1;
+  let assemblyFormat = [{ $kind `row` $row `layer` $layer `to` $word attr-dict
+    `:` type($word) }];
 }
 
 //===----------------------------------------------------------------------===//
 // Tile level: shape and layout
 //===----------------------------------------------------------------------===//
 
-def Replay_IotaOp : Replay_Op<"iota", [Pure]> {
+def Replay_IotaOp : Replay_Op<"iota", [Pure, Replay_Layouts<["isCheapToRepeat"]>]> {
   let summary = "0, 1, 2, ..";
   let description = [{
     Constraint: (I1) the result is a rank-1 tile of i32.
@@ -343,7 +481,7 @@ def Replay_IotaOp : Replay_Op<"iota", [Pure]> {
   let assemblyFormat = "attr-dict `:` type($result)";
 }
 
-def Replay_SplatOp : Replay_Op<"splat", [Pure]> {
+def Replay_SplatOp : Replay_Op<"splat", [Pure, Replay_Layouts<["isCheapToRepeat"]>]> {
   let summary = "A tile whose elements are one scalar";
   let description = [{
     Constraint: (P1) the tile's element type is the scalar's type.
@@ -359,7 +497,8 @@ def Replay_SplatOp : Replay_Op<"splat", [Pure]> {
   let assemblyFormat = "$value attr-dict `:` type($value) `->` type($result)";
 }
 
-def Replay_ExpandOp : Replay_Op<"expand", [Pure]> {
+def Replay_ExpandOp : Replay_Op<"expand", [Pure,
+    Replay_Layouts<["layoutRules", "isCheapToRepeat"]>]> {
   let summary = "Adds a dimension of size 1";
   let description = [{
     Constraint: (E1) the operand has rank 1; `axis` is 0 or 1; the result is the
@@ -376,7 +515,8 @@ def Replay_ExpandOp : Replay_Op<"expand", [Pure]> {
     type($result) }];
 }
 
-def Replay_BroadcastOp : Replay_Op<"broadcast", [Pure]> {
+def Replay_BroadcastOp : Replay_Op<"broadcast", [Pure,
+    Replay_Layouts<["layoutRules", "isCheapToRepeat"]>]> {
   let summary = "Repeats dimensions of size 1";
   let description = [{
     Constraint: (B1) operand and result have one rank and element type, and each
@@ -393,7 +533,7 @@ def Replay_BroadcastOp : Replay_Op<"broadcast", [Pure]> {
   let assemblyFormat = "$value attr-dict `:` type($value) `->` type($result)";
 }
 
-def Replay_TransposeOp : Replay_Op<"transpose", [Pure]> {
+def Replay_TransposeOp : Replay_Op<"transpose", [Pure, Replay_LayoutRules]> {
   let summary = "Swaps the two dimensions; moves no data";
   let description = [{
     Constraint: (Q1) the result is the operand's rank-2 shape, swapped.
@@ -408,7 +548,7 @@ def Replay_TransposeOp : Replay_Op<"transpose", [Pure]> {
   let assemblyFormat = "$value attr-dict `:` type($value) `->` type($result)";
 }
 
-def Replay_SliceOp : Replay_Op<"slice", [Pure]> {
+def Replay_SliceOp : Replay_Op<"slice", [Pure, Replay_LayoutRules]> {
   let summary = "A piece of a rank-1 tile";
   let description = [{
     The elements from `offset`. When a tile has a layout the offset must be a
@@ -453,7 +593,7 @@ def Replay_ConvertLayoutOp : Replay_Op<"convert_layout", [Pure]> {
 // Tile level: arithmetic
 //===----------------------------------------------------------------------===//
 
-def Replay_ReduceOp : Replay_Op<"reduce", [Pure]> {
+def Replay_ReduceOp : Replay_Op<"reduce", [Pure, Replay_LayoutRules]> {
   let summary = "Sum of a tile along an axis";
   let description = [{
     The order of the additions is that of the layout. A rank-1 tile reduces to a
@@ -474,7 +614,8 @@ def Replay_ReduceOp : Replay_Op<"reduce", [Pure]> {
     type($result) }];
 }
 
-def Replay_CumsumOp : Replay_Op<"cumsum", [Pure, SameOperandsAndResultType]> {
+def Replay_CumsumOp : Replay_Op<"cumsum", [Pure, SameOperandsAndResultType,
+    Replay_Layouts<["layoutRules", "layoutAnchor"]>]> {
   let summary = "Running sum along an axis";
   let description = [{
     Inclusive unless `exclusive`; from the last element down if `reverse`. The
@@ -493,7 +634,8 @@ def Replay_CumsumOp : Replay_Op<"cumsum", [Pure, SameOperandsAndResultType]> {
   let assemblyFormat = "$value `axis` $axis attr-dict `:` type($value)";
 }
 
-def Replay_DotOp : Replay_Op<"dot", [Pure]> {
+def Replay_DotOp : Replay_Op<"dot", [Pure,
+    Replay_Layouts<["layoutRules", "layoutAnchor"]>]> {
   let summary = "Matrix product of two tiles plus an accumulator";
   let description = [{
     `c + a b` with f32 accumulation. `precision` alone says how the f32 operands
@@ -521,7 +663,8 @@ def Replay_DotOp : Replay_Op<"dot", [Pure]> {
 // Staged level
 //===----------------------------------------------------------------------===//
 
-def Replay_AllocOp : Replay_Op<"alloc", [MemoryEffects<[MemAlloc]>]> {
+def Replay_AllocOp : Replay_Op<"alloc",
+    [MemoryEffects<[MemAlloc<Replay_SharedMemory>]>]> {
   let summary = "A ring of shared-memory stages";
   let description = [{
     Constraint: (A1) stands directly in a kernel's body.
@@ -542,16 +685,20 @@ def Replay_RolesOp : Replay_Op<"roles", [
     The producer region runs on one extra warp and holds no tile; the consumer
     region runs on the kernel's `num_warps` warps. The two meet only at buffers.
 
-    Constraints: (G1) stands directly in a kernel's body; (G2) `async_copy`
-    stands in the producer, `wait`, `read` and `release` in the consumer.
+    Constraints: (G1) stands directly in a kernel's body; (G2) in a kernel with
+    roles `async_copy` stands in the producer, `wait` and `release` in the
+    consumer.
 
     ```mlir
     replay.roles producer {
-      replay.async_copy %v[%r, %c], %buf[%i] : !replay.view<64x128xf32,
+      replay.async_copy %v, %buf[%i] : !replay.view<64x128xf32,
         strides [128, 1], align 16>, !replay.buffer<2 x 64x128xf32>
     } consumer {
       replay.wait %buf[%i] : !replay.buffer<2 x 64x128xf32>
-      %t = replay.read %buf[%i] : !replay.buffer<2 x 64x128xf32> -> tensor<64x128xf32>
+      %s = replay.stage %buf[%i] : !replay.buffer<2 x 64x128xf32>
+        -> !replay.view<64x128xf32, strides [128, 1], align 16, shared>
+      %t = replay.load %s[%c0, %c0] : !replay.view<64x128xf32, strides [128, 1],
+        align 16, shared> -> tensor<64x128xf32>
       replay.release %buf[%i] : !replay.buffer<2 x 64x128xf32>
     }
     ```
@@ -561,65 +708,73 @@ def Replay_RolesOp : Replay_Op<"roles", [
   let assemblyFormat = "`producer` $producer `consumer` $consumer attr-dict";
 }
 
-class Replay_StageOp<string mnemonic> : Replay_Op<mnemonic,
-    [MemoryEffects<[MemRead, MemWrite]>]> {
-  let arguments = (ins Replay_BufferType:$buffer, I32:$item);
+class Replay_ItemOp<string mnemonic> : Replay_Op<mnemonic> {
+  let arguments = (ins Arg<Replay_BufferType, "", [MemRead<Replay_SharedMemory>,
+    MemWrite<Replay_SharedMemory>]>:$buffer, I32:$item);
   let assemblyFormat = "$buffer `[` $item `]` attr-dict `:` type($buffer)";
   let hasVerifier = 1;
 }
 
-def Replay_AsyncCopyOp : Replay_Op<"async_copy",
-    [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "Starts the bulk copy of item number `item` into its stage";
+def Replay_AsyncCopyOp : Replay_Op<"async_copy"> {
+  let summary = "Starts the bulk copy of a view into a stage";
   let description = [{
-    Waits until the stage `item mod stages` is empty, then copies the tile at
-    `offsets` into it asynchronously. Items are numbered 0, 1, 2, .. by both
-    roles, each copied and waited for exactly once, in order.
+    Copies the view, as item number `item`, into stage `item mod stages`
+    asynchronously. A producer first waits until the stage is empty; items are
+    numbered 0, 1, 2, .. by both roles, each copied and waited for exactly once,
+    in order. Without roles the block copies, and waits for, one item a stage at
+    most.
 
-    Constraints: (Y1) the view's rank and element type are the buffer's, and its
-    sizes are static and equal to the tile's; (Y2) rows are contiguous, and
-    their bytes and the view's alignment are multiples of 16.
+    Constraints: (Y1) the view is of global memory and has the buffer's element
+    type and sizes; a first size known only at run time is at most the buffer's;
+    (Y2) elements of a row are adjacent, its bytes and the view's alignment are
+    multiples of 16; rows are adjacent if they descend or their number is known
+    only at run time.
 
     See `replay.roles` for an example.
   }];
-  let arguments = (ins Replay_ViewType:$view, Variadic<I32>:$offsets,
-    Replay_BufferType:$buffer, I32:$item);
+  let arguments = (ins Arg<Replay_ViewType, "", [MemRead]>:$view,
+    Arg<Replay_BufferType, "", [MemWrite<Replay_SharedMemory>]>:$buffer, I32:$item);
   let hasVerifier = 1;
-  let assemblyFormat = [{ $view `[` $offsets `]` `,` $buffer `[` $item `]`
-    attr-dict `:` type($view) `,` type($buffer) }];
+  let assemblyFormat = [{ $view `,` $buffer `[` $item `]` attr-dict `:`
+    type($view) `,` type($buffer) }];
 }
 
-def Replay_WaitOp : Replay_StageOp<"wait"> {
+def Replay_WaitOp : Replay_ItemOp<"wait"> {
   let summary = "Waits until item number `item` has arrived";
   let description = [{ See `replay.roles` for an example. }];
 }
 
-def Replay_ReleaseOp : Replay_StageOp<"release"> {
+def Replay_ReleaseOp : Replay_ItemOp<"release"> {
   let summary = "Says that item number `item` is no longer read";
   let description = [{ See `replay.roles` for an example. }];
 }
 
-def Replay_ReadOp : Replay_Op<"read", [MemoryEffects<[MemRead]>]> {
-  let summary = "Reads a stage as a tile";
+def Replay_StageOp : Replay_Op<"stage", [Pure]> {
+  let summary = "A stage as a view of shared memory";
   let description = [{
-    Between `wait` and `release` of the same item.
+    What was copied, to be loaded between `wait` and `release` of the same item.
+    `size` is a first size known only at run time. Rows lie in the order of
+    memory: those of a view that descended still do.
 
-    Constraint: (X1) the tile has the buffer's shape and element type.
+    Constraints: (X1) the view is of shared memory, has the buffer's element
+    type and sizes, or a first `?` and `size`; (X2) rows are adjacent, ascending
+    or descending.
 
     See `replay.roles` for an example.
   }];
-  let arguments = (ins Replay_BufferType:$buffer, I32:$item);
-  let results = (outs Replay_Tile:$result);
+  let arguments = (ins Replay_BufferType:$buffer, I32:$item,
+    Optional<I32>:$size);
+  let results = (outs Replay_ViewType:$result);
   let hasVerifier = 1;
-  let assemblyFormat = [{ $buffer `[` $item `]` attr-dict `:` type($buffer) `->`
-    type($result) }];
+  let assemblyFormat = [{ $buffer `[` $item `]` (`size` $size^)? attr-dict `:`
+    type($buffer) `->` type($result) }];
 }
 
 //===----------------------------------------------------------------------===//
 // Thread level
 //===----------------------------------------------------------------------===//
 
-def Replay_LdOp : Replay_Op<"ld", [MemoryEffects<[MemRead]>]> {
+def Replay_LdOp : Replay_Op<"ld"> {
   let summary = "One thread's read of consecutive elements";
   let description = [{
     One access of as many bytes as the results have together; zero where
@@ -633,8 +788,8 @@ def Replay_LdOp : Replay_Op<"ld", [MemoryEffects<[MemRead]>]> {
     %a, %b = replay.ld %p if %c : !llvm.ptr<1> -> f32, f32
     ```
   }];
-  let arguments = (ins Replay_ThreadPointer:$address, Optional<I1>:$predicate,
-    UnitAttr:$readonly, DefaultValuedAttr<Replay_CachePolicyAttr,
+  let arguments = (ins Arg<Replay_ThreadPointer, "", [MemRead]>:$address,
+    Optional<I1>:$predicate, UnitAttr:$readonly, DefaultValuedAttr<Replay_CachePolicyAttr,
       "::replayjit::internal::replay::CachePolicy::Normal">:$cache);
   let results = (outs Variadic<Replay_Scalar>:$results);
   let hasVerifier = 1;
@@ -642,7 +797,7 @@ def Replay_LdOp : Replay_Op<"ld", [MemoryEffects<[MemRead]>]> {
     type($address) `->` type($results) }];
 }
 
-def Replay_StOp : Replay_Op<"st", [AttrSizedOperandSegments, MemoryEffects<[MemWrite]>]> {
+def Replay_StOp : Replay_Op<"st", [AttrSizedOperandSegments]> {
   let summary = "One thread's write of consecutive elements";
   let description = [{
     The twin of `replay.ld`; does nothing where `predicate` is false.
@@ -653,8 +808,8 @@ def Replay_StOp : Replay_Op<"st", [AttrSizedOperandSegments, MemoryEffects<[MemW
     replay.st %a, %b to %p if %c : !llvm.ptr<1>, f32, f32
     ```
   }];
-  let arguments = (ins Variadic<Replay_Scalar>:$values, Replay_ThreadPointer:$address,
-    Optional<I1>:$predicate);
+  let arguments = (ins Variadic<Replay_Scalar>:$values,
+    Arg<Replay_ThreadPointer, "", [MemWrite]>:$address, Optional<I1>:$predicate);
   let hasVerifier = 1;
   let assemblyFormat = [{ $values `to` $address (`if` $predicate^)? attr-dict `:`
     type($address) `,` type($values) }];

@@ -39,13 +39,17 @@ Type ViewType::parse(AsmParser &parser) {
           }))
     return {};
   int64_t alignment = element.isIntOrFloat() ? elementBytes(element) : 1;
-  if (succeeded(parser.parseOptionalComma()) &&
-      (parser.parseKeyword("align") || parser.parseInteger(alignment)))
-    return {};
+  bool shared = false;
+  while (!shared && succeeded(parser.parseOptionalComma())) {
+    shared = succeeded(parser.parseOptionalKeyword("shared"));
+    if (!shared &&
+        (parser.parseKeyword("align") || parser.parseInteger(alignment)))
+      return {};
+  }
   if (parser.parseGreater())
     return {};
   return parser.getChecked<ViewType>(parser.getContext(), shape, element,
-                                     strides, alignment);
+                                     strides, alignment, shared);
 }
 
 void ViewType::print(AsmPrinter &printer) const {
@@ -61,12 +65,15 @@ void ViewType::print(AsmPrinter &printer) const {
   printer << ']';
   if (getAlignment() != elementBytes(getElementType()))
     printer << ", align " << getAlignment();
+  if (getShared())
+    printer << ", shared";
   printer << '>';
 }
 
 LogicalResult ViewType::verify(function_ref<InFlightDiagnostic()> emitError,
                                ArrayRef<int64_t> shape, Type element,
-                               ArrayRef<int64_t> strides, int64_t alignment) {
+                               ArrayRef<int64_t> strides, int64_t alignment,
+                               bool shared) {
   if (shape.empty() || shape.size() > 2 || strides.size() != shape.size())
     return emitError() << "view has " << shape.size() << " sizes and "
                        << strides.size()
@@ -94,34 +101,49 @@ LogicalResult ViewType::verify(function_ref<InFlightDiagnostic()> emitError,
 }
 
 //===----------------------------------------------------------------------===//
-// State: <32x128>
+// State: <32x128>, <32x128, tiles 64>
 //===----------------------------------------------------------------------===//
 
 Type StateType::parse(AsmParser &parser) {
   SmallVector<int64_t> shape;
+  int64_t tileColumns = 0;
   if (parser.parseLess() ||
       parser.parseDimensionList(shape, /*allowDynamic=*/false,
-                                /*withTrailingX=*/false) ||
-      parser.parseGreater())
+                                /*withTrailingX=*/false))
+    return {};
+  if (succeeded(parser.parseOptionalComma()) &&
+      (parser.parseKeyword("tiles") || parser.parseInteger(tileColumns)))
+    return {};
+  if (parser.parseGreater())
     return {};
   if (shape.size() != 2) {
     parser.emitError(parser.getNameLoc(),
                      "state needs two sizes: rows x columns");
     return {};
   }
-  return parser.getChecked<StateType>(parser.getContext(), shape[0], shape[1]);
+  return parser.getChecked<StateType>(parser.getContext(), shape[0], shape[1],
+                                      tileColumns);
 }
 
 void StateType::print(AsmPrinter &printer) const {
-  printer << '<' << getRows() << 'x' << getColumns() << '>';
+  printer << '<' << getRows() << 'x' << getColumns();
+  if (isFormed())
+    printer << ", tiles " << getTileColumns();
+  printer << '>';
 }
 
 LogicalResult StateType::verify(function_ref<InFlightDiagnostic()> emitError,
-                                int64_t rows, int64_t columns) {
+                                int64_t rows, int64_t columns,
+                                int64_t tileColumns) {
   if (rows < 1 || columns < 1 || !llvm::isPowerOf2_64(rows) ||
       !llvm::isPowerOf2_64(columns))
     return emitError() << "state sizes " << rows << " and " << columns
                        << " must be powers of two";
+  if (tileColumns != 0 && (tileColumns < 0 || tileColumns > columns ||
+                           !llvm::isPowerOf2_64(tileColumns)))
+    return emitError() << "state tiles of " << tileColumns
+                       << " columns must divide the " << columns
+                       << " there are";
   return success();
 }
 
@@ -153,8 +175,7 @@ LogicalResult BufferType::verify(function_ref<InFlightDiagnostic()> emitError,
                                  Type element) {
   if (stages < 1)
     return emitError() << "buffer needs at least one stage, not " << stages;
-  if (shape.empty() || !isTileType(RankedTensorType::get(shape, element)))
-    return emitError() << "buffer stages must be tiles of rank 1 or 2 with "
-                          "power-of-two sizes";
+  if (shape.empty() || shape.size() > 2 || llvm::is_contained(shape, 0))
+    return emitError() << "buffer stages must have one or two positive sizes";
   return success();
 }

@@ -18,12 +18,13 @@ def Replay_PtrType : Replay_Type<"Ptr", "ptr"> {
 }
 
 def Replay_ViewType : Replay_Type<"View", "view"> {
-  let summary = "A structured piece of global memory with bounds";
+  let summary = "A structured piece of memory with bounds";
   let description = [{
     `!replay.view<?x128xf32, strides [?, 1], align 16>`: sizes bound what may be
     accessed (`?`: known at run time), strides count elements, and `align` is
     the number of bytes that divides the address of element (0, .., 0) and every
-    stride other than 1 (default: the element's size).
+    stride other than 1 (default: the element's size). The memory is global, or
+    the block's shared memory if `shared` ends the list.
 
     Constraints:
     - (V1) rank 1 or 2, and as many strides as sizes;
@@ -36,7 +37,14 @@ def Replay_ViewType : Replay_Type<"View", "view"> {
     ArrayRefParameter<"int64_t">:$shape,
     "::mlir::Type":$elementType,
     ArrayRefParameter<"int64_t">:$strides,
-    "int64_t":$alignment);
+    "int64_t":$alignment,
+    DefaultValuedParameter<"bool", "false">:$shared);
+  let builders = [TypeBuilder<(ins "::llvm::ArrayRef<int64_t>":$shape,
+      "::mlir::Type":$elementType, "::llvm::ArrayRef<int64_t>":$strides,
+      "int64_t":$alignment), [{
+    return $_get($_ctxt, shape, elementType, strides, alignment,
+                 /*shared=*/false);
+  }]>];
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
@@ -45,21 +53,30 @@ def Replay_ViewType : Replay_Type<"View", "view"> {
 }
 
 def Replay_StateType : Replay_Type<"State", "state"> {
-  let summary = "A block's rows of a recurrent state that is not formed";
+  let summary = "A block's rows of a recurrent state";
   let description = [{
     `!replay.state<32x128>`: 32 rows (V) of 128 columns (K), both powers of two,
-    as the sum of a decayed checkpoint and of the ring's outer products.
+    that are not formed: the sum of a decayed checkpoint and of a ring's outer
+    products, in memory. `!replay.state<32x128, tiles 64>`: formed; held in
+    registers, as f32 tiles of 64 columns, a power of two that divides K.
   }];
-  let parameters = (ins "int64_t":$rows, "int64_t":$columns);
+  let parameters = (ins "int64_t":$rows, "int64_t":$columns,
+    "int64_t":$tileColumns);
+  let builders = [TypeBuilder<(ins "int64_t":$rows, "int64_t":$columns), [{
+    return $_get($_ctxt, rows, columns, /*tileColumns=*/0);
+  }]>];
+  let extraClassDeclaration = [{
+    bool isFormed() const { return getTileColumns() != 0; }
+  }];
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
 }
 
 def Replay_BufferType : Replay_Type<"Buffer", "buffer"> {
-  let summary = "A shared-memory ring of stages, each holding one tile";
+  let summary = "A shared-memory ring of stages of one size";
   let description = [{
-    `!replay.buffer<2 x 64x128xf32>`: two stages of a 64x128 tile. Every stage
-    has a barrier that says it is full and one that says it is empty.
+    `!replay.buffer<2 x 64x128xf32>`: two stages of 64 rows. Every stage has a
+    barrier that says it is full and one that says it is empty.
   }];
   let parameters = (ins "int64_t":$stages, ArrayRefParameter<"int64_t">:$shape,
                         "::mlir::Type":$elementType);

@@ -37,6 +37,17 @@ LogicalResult KernelOp::verify() {
     if (!isa<PtrType>(type) && !type.isSignlessIntOrFloat())
       return emitOpError() << "argument type " << type
                            << " must be a pointer or a scalar (K3)";
+  for (auto [i, type] : llvm::enumerate(getArgumentTypes()))
+    for (StringRef name : {kArgReadOnly, kArgNoAlias})
+      if (getArgAttr(i, name) && !isa<PtrType>(type))
+        return emitOpError()
+               << "argument " << i << " of type " << type << " cannot be "
+               << name << "; only pointers are (K4)";
+  if (auto lanes = (*this)->getAttrOfType<IntegerAttr>(kLanesPerRow))
+    if (lanes.getInt() < 1 || lanes.getInt() > 32 ||
+        !llvm::isPowerOf2_64(lanes.getInt()))
+      return emitOpError() << kLanesPerRow << " is " << lanes.getInt()
+                           << "; allowed are powers of two from 1 to 32 (K5)";
   return success();
 }
 
@@ -79,6 +90,62 @@ LogicalResult ReconstructOp::verify() {
   if (!llvm::isPowerOf2_32(getDepth()))
     return emitOpError() << "depth is " << getDepth()
                          << "; it must be a power of two (R2)";
+  if (getType().isFormed())
+    return emitOpError() << "gives a " << getType()
+                         << ", which is formed; replay.form gives that (R6)";
+  return success();
+}
+
+/// Constraints on how a use reads a state; `tag` is the number of each.
+static LogicalResult verifyBlock(Operation *op, std::optional<int32_t> blockK,
+                                 StateType state, StringRef tag) {
+  if (blockK && (*blockK < 1 || state.getColumns() % *blockK != 0))
+    return op->emitOpError()
+           << "block_k " << *blockK << " does not divide the "
+           << state.getColumns() << " columns of the state (" << tag << ")";
+  return success();
+}
+
+static LogicalResult verifyForming(Operation *op, std::optional<int32_t> rows,
+                                   Precision precision, StringRef tag) {
+  bool isDot = precision != Precision::Ieee;
+  if (rows && (*rows < (isDot ? 16 : 1) || !llvm::isPowerOf2_32(*rows)))
+    return op->emitOpError()
+           << "rows is " << *rows << "; precision "
+           << stringifyPrecision(precision) << " allows powers of two from "
+           << (isDot ? 16 : 1) << " (" << tag << ")";
+  return success();
+}
+
+/// True if decay, d and k, where they are there, fit the state.
+static bool isUpdateOf(StateType state, Value decay, Value d, Value k) {
+  return (d != nullptr) == (k != nullptr) &&
+         (!d || (isF32Tile(d, {state.getRows()}) &&
+                 isF32Tile(k, {state.getColumns()}))) &&
+         (!decay || decay.getType().isF32() ||
+          isF32Tile(decay, {state.getColumns()}));
+}
+
+LogicalResult FormOp::verify() {
+  StateType from = getState().getType(), to = getType();
+  if (from.isFormed() || !to.isFormed() || from.getRows() != to.getRows() ||
+      from.getColumns() != to.getColumns())
+    return emitOpError() << "cannot make a " << to << " of a " << from
+                         << ": needs a state that is not formed, and gives the "
+                            "same with tiles (J1)";
+  return verifyForming(*this, getRows(), getPrecision(), "J2");
+}
+
+LogicalResult UpdateOp::verify() {
+  StateType state = getState().getType();
+  if (!state.isFormed())
+    return emitOpError() << "updates a " << state
+                         << ", which is not formed; replay.form forms it (U1)";
+  if ((!getDecay() && !getD()) ||
+      !isUpdateOf(state, getDecay(), getD(), getK()))
+    return emitOpError() << "needs a decay of f32 or k's type, or d of tensor<"
+                         << state.getRows() << "xf32> and k of tensor<"
+                         << state.getColumns() << "xf32>, or all three (U2)";
   return success();
 }
 
@@ -96,17 +163,17 @@ LogicalResult ContractOp::verify() {
     if (!isF32Tile(result, {state.getRows()}))
       return emitOpError() << "result must be tensor<" << state.getRows()
                            << "xf32> (C1)";
-  return success();
+  if (state.isFormed() && (getBlockK() || getRebuild()))
+    return emitOpError("reads a formed state as it is; block_k and rebuild are "
+                       "for others (C4)");
+  return verifyBlock(*this, getBlockK(), state, "C3");
 }
 
 LogicalResult FlushOp::verify() {
   StateType state = getState().getType();
-  bool update = getDecay() != nullptr;
-  if (update != (getD() != nullptr) || update != (getK() != nullptr) ||
-      (update && (!isF32Tile(getD(), {state.getRows()}) ||
-                  !isF32Tile(getK(), {state.getColumns()}) ||
-                  !(getDecay().getType().isF32() ||
-                    isF32Tile(getDecay(), {state.getColumns()})))))
+  bool isUpdate = getDecay() != nullptr;
+  if (isUpdate != (getD() != nullptr) ||
+      !isUpdateOf(state, getDecay(), getD(), getK()))
     return emitOpError() << "needs d of tensor<" << state.getRows()
                          << "xf32>, k of tensor<" << state.getColumns()
                          << "xf32> and a decay of f32 or k's type (F1)";
@@ -114,7 +181,13 @@ LogicalResult FlushOp::verify() {
         return cast<ViewType>(dst.getType()).getRank() != 2;
       }))
     return emitOpError("destinations must be there and have rank 2 (F2)");
-  return success();
+  if (state.isFormed() &&
+      (getBlockK() || getRows() || getPrecision() != Precision::Ieee))
+    return emitOpError("stores a formed state as it is; block_k, rows and "
+                       "precision are for others (F4)");
+  if (failed(verifyBlock(*this, getBlockK(), state, "F3")))
+    return failure();
+  return verifyForming(*this, getRows(), getPrecision(), "F3");
 }
 
 //===----------------------------------------------------------------------===//
@@ -123,9 +196,10 @@ LogicalResult FlushOp::verify() {
 
 LogicalResult ViewOp::verify() {
   ViewType type = getType();
-  if (getPtr().getType().getElementType() != type.getElementType())
-    return emitOpError() << "views " << type.getElementType() << " through a "
-                         << getPtr().getType() << " (W1)";
+  if (getPtr().getType().getElementType() != type.getElementType() ||
+      type.getShared())
+    return emitOpError() << "makes a " << type << " of a " << getPtr().getType()
+                         << ": needs its element type and global memory (W1)";
   auto dynamic = [](ArrayRef<int64_t> list) {
     return (size_t)llvm::count_if(list, ShapedType::isDynamic);
   };
@@ -135,6 +209,10 @@ LogicalResult ViewOp::verify() {
                          << " sizes and " << dynamic(type.getStrides())
                          << " strides, has " << getSizes().size() << " and "
                          << getStrides().size() << " (W2)";
+  if (getMost() &&
+      (*getMost() == 0 || !ShapedType::isDynamic(type.getShape()[0])))
+    return emitOpError("needs a positive at_most, and a first size known only "
+                       "at run time beside it (W3)");
   return success();
 }
 
@@ -171,8 +249,20 @@ LogicalResult LoadOp::verify() {
 }
 
 LogicalResult StoreOp::verify() {
+  if (getView().getType().getShared())
+    return emitOpError("must store to global memory (S3)");
   return verifyAccess(*this, getView().getType(), getOffsets().size(),
                       getValue().getType(), "S1", "S2");
+}
+
+LogicalResult OnOverflowOp::verify() {
+  auto kernel = (*this)->getParentOfType<KernelOp>();
+  WalkResult others = kernel.walk([&](OnOverflowOp other) {
+    return other == *this ? WalkResult::advance() : WalkResult::interrupt();
+  });
+  if (others.wasInterrupted())
+    return emitOpError("must be the only one of its kernel (V1)");
+  return success();
 }
 
 //===----------------------------------------------------------------------===//
@@ -313,48 +403,84 @@ LogicalResult RolesOp::verify() {
   return success();
 }
 
-/// True if `op` stands in the region of a `replay.roles` that it belongs to.
+/// True if `op` stands in the region of a `replay.roles` that it belongs to, or
+/// its kernel has no roles.
 static bool standsInRole(Operation *op, bool producer) {
-  auto roles = op->getParentOfType<RolesOp>();
-  if (!roles)
-    return false;
-  Region &region = producer ? roles.getProducer() : roles.getConsumer();
-  return region.isAncestor(op->getParentRegion());
+  if (auto roles = op->getParentOfType<RolesOp>()) {
+    Region &region = producer ? roles.getProducer() : roles.getConsumer();
+    return region.isAncestor(op->getParentRegion());
+  }
+  auto kernel = op->getParentOfType<KernelOp>();
+  return kernel && kernel.getBody().getOps<RolesOp>().empty();
 }
 
-static LogicalResult verifyConsumer(Operation *op) {
-  if (!standsInRole(op, /*producer=*/false))
-    return op->emitOpError("must stand in a consumer region (G2)");
+LogicalResult WaitOp::verify() {
+  if (!standsInRole(*this, /*producer=*/false))
+    return emitOpError("must stand in a consumer region (G2)");
   return success();
 }
 
-LogicalResult WaitOp::verify() { return verifyConsumer(*this); }
-LogicalResult ReleaseOp::verify() { return verifyConsumer(*this); }
+LogicalResult ReleaseOp::verify() {
+  if (!(*this)->getParentOfType<RolesOp>() ||
+      !standsInRole(*this, /*producer=*/false))
+    return emitOpError("must stand in a consumer region (G2)");
+  return success();
+}
 
-LogicalResult ReadOp::verify() {
-  BufferType buffer = getBuffer().getType();
-  RankedTensorType type = tile(getResult());
-  if (type.getShape() != buffer.getShape() ||
-      type.getElementType() != buffer.getElementType())
-    return emitOpError() << "reads " << type << " from " << buffer
-                         << ": shape and element type must agree (X1)";
-  return verifyConsumer(*this);
+/// True if view and buffer have one element type and equal sizes, but for a
+/// first size that is known only at run time.
+static bool fits(ViewType view, BufferType buffer) {
+  return view.getElementType() == buffer.getElementType() &&
+         view.getRank() == (int64_t)buffer.getShape().size() &&
+         llvm::all_of(llvm::enumerate(view.getShape()), [&](auto size) {
+           return size.value() == buffer.getShape()[size.index()] ||
+                  (size.index() == 0 && ShapedType::isDynamic(size.value()));
+         });
+}
+
+/// True if the rows of a view, or elements of one of rank 1, are adjacent.
+static bool isAdjacent(ViewType view) {
+  ArrayRef<int64_t> strides = view.getStrides();
+  return strides.back() == 1 &&
+         (view.getRank() == 1 || strides[0] == view.getShape()[1] ||
+          strides[0] == -view.getShape()[1]);
+}
+
+LogicalResult StageOp::verify() {
+  ViewType view = getType();
+  if (!view.getShared() || !fits(view, getBuffer().getType()) ||
+      ShapedType::isDynamic(view.getShape()[0]) != (getSize() != nullptr))
+    return emitOpError() << "makes a " << view << " of a "
+                         << getBuffer().getType()
+                         << ": element type and sizes must agree, and the "
+                            "memory be shared (X1)";
+  if (!isAdjacent(view))
+    return emitOpError("needs adjacent rows (X2)");
+  return success();
 }
 
 LogicalResult AsyncCopyOp::verify() {
   ViewType view = getView().getType();
   BufferType buffer = getBuffer().getType();
-  if (view.getElementType() != buffer.getElementType() ||
-      view.getShape() != buffer.getShape() ||
-      (int64_t)getOffsets().size() != view.getRank())
+  if (view.getShared() || !fits(view, buffer))
     return emitOpError() << "copies " << view << " to " << buffer
-                         << ": sizes, element type and offsets must agree (Y1)";
-  int64_t rowBytes =
-      buffer.getShape().back() * elementBytes(buffer.getElementType());
+                         << ": sizes and element type must agree, and the "
+                            "view's memory be global (Y1)";
+  int64_t rowBytes = elementBytes(buffer.getElementType());
+  if (buffer.getShape().size() == 2)
+    rowBytes *= buffer.getShape()[1];
+  else if (!ShapedType::isDynamic(view.getShape()[0]))
+    rowBytes *= buffer.getShape()[0];
   if (view.getStrides().back() != 1 || rowBytes % 16 != 0 ||
       view.getAlignment() % 16 != 0)
     return emitOpError("needs contiguous rows whose bytes and alignment are "
                        "multiples of 16 (Y2)");
+  int64_t pitch = view.getStrides()[0];
+  bool descends = !ShapedType::isDynamic(pitch) && pitch < 0;
+  if ((descends || ShapedType::isDynamic(view.getShape()[0])) &&
+      !isAdjacent(view))
+    return emitOpError("needs adjacent rows if they descend or their number is "
+                       "known only at run time (Y2)");
   if (!standsInRole(*this, /*producer=*/true))
     return emitOpError("must stand in a producer region (G2)");
   return success();

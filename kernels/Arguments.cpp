@@ -2,6 +2,7 @@
 
 #include "kernels/Arguments.h"
 
+#include <bit>
 #include <cstring>
 #include <fmt/format.h>
 
@@ -61,8 +62,8 @@ int64_t innerElements(const DecodeSpec &spec, const Argument &argument) {
   return count;
 }
 
-/// Bytes that divide the address.
-static int64_t alignmentOf(const DecodeSpec &spec, const Argument &argument) {
+/// Bytes that divide the address: a power of two.
+static uint64_t alignmentOf(const DecodeSpec &spec, const Argument &argument) {
   const int element = byteSize(argument.type.of(spec));
   switch (argument.alignment) {
   case Alignment::Element:
@@ -77,8 +78,13 @@ static int64_t alignmentOf(const DecodeSpec &spec, const Argument &argument) {
   return element;
 }
 
+/// To divide by an element's bytes without a division: a launch waits for it.
+static int log2OfBytes(const DecodeSpec &spec, const Argument &argument) {
+  return std::countr_zero(unsigned(byteSize(argument.type.of(spec))));
+}
+
 int64_t strideUnit(const DecodeSpec &spec, const Argument &argument) {
-  return alignmentOf(spec, argument) / byteSize(argument.type.of(spec));
+  return alignmentOf(spec, argument) >> log2OfBytes(spec, argument);
 }
 
 //===----------------------------------------------------------------------===//
@@ -127,7 +133,7 @@ std::string describe(ArgumentTable table, const Argument &argument,
   } else if (argument.kind == Kind::Stride) {
     const Argument &pointer = table[argument.pointer];
     text = fmt::format("elements from one {} of {} to the next",
-                       pointer.isPer(perRow) ? "row" : "slot",
+                       argument.isOfRows ? "row" : "slot",
                        spec ? pointer.name : divided(pointer.name, '_'));
   } else {
     text = wordOf(argument.type.fixed);
@@ -172,8 +178,8 @@ Status checkPointers(const ArgumentValues &values) {
         continue;
       return missingAddress(values.where + argument.name);
     }
-    const int64_t unit = alignmentOf(values.spec, argument);
-    if (address % unit != 0)
+    const uint64_t unit = alignmentOf(values.spec, argument);
+    if (address & (unit - 1))
       return Status::invalid(fmt::format(
           "{}{}: {:#x} is not allowed; {} a multiple of {} bytes", values.where,
           argument.name, address,
@@ -189,12 +195,11 @@ Status checkStrides(const ArgumentValues &values, bool hasRows) {
   for (const Argument &argument : values.table) {
     if (argument.kind != Kind::Stride || !argument.isThere(values.spec))
       continue;
-    const Argument &pointer = values.table[argument.pointer];
-    if (pointer.isPer(perRow) && !hasRows)
+    if (argument.isOfRows && !hasRows)
       continue;
+    const Argument &pointer = values.table[argument.pointer];
     const int64_t value = int64_t(memberOf(argument, values.args));
-    const int64_t most =
-        mostStrideBytes / byteSize(pointer.type.of(values.spec));
+    const int64_t most = mostStrideBytes >> log2OfBytes(values.spec, pointer);
     // Rows that are only read may repeat and overlap.
     const bool isWritten =
         pointer.access == Access::Written || pointer.access == Access::Updated;
@@ -204,7 +209,7 @@ Status checkStrides(const ArgumentValues &values, bool hasRows) {
     std::string allowed;
     if (value > most || value < -most)
       allowed = fmt::format("{} to {} (2^32 bytes)", least, most);
-    else if (value % unit != 0)
+    else if (value & (unit - 1))
       allowed = fmt::format("a multiple of {}", unit);
     else if (value < least)
       allowed = fmt::format("{} or more", least);

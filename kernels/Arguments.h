@@ -94,7 +94,9 @@ struct Argument {
   bool mayBe0 = false;      ///< Of a pointer that is there.
   const char *of = nullptr; ///< A stride's pointer, by name.
   const char *doc = "";     ///< What the rest does not say.
-  int pointer = -1;         ///< The row of `of`; set by `linked`.
+  // Of a stride; set by `linked`.
+  int pointer = -1;      ///< The row of `of`.
+  bool isOfRows = false; ///< From row to row, not from slot to slot.
 
   constexpr bool isThere(const DecodeSpec &spec) const {
     return !presence.holds || presence.holds(spec);
@@ -177,6 +179,7 @@ constexpr std::array<Argument, n> linked(std::array<Argument, n> rows) {
     while (std::string_view(rows[i].name) != row.of)
       ++i;
     row.pointer = i;
+    row.isOfRows = rows[i].isPer(perRow);
     row.presence = rows[i].presence;
   }
   return rows;

@@ -21,33 +21,10 @@ static constexpr BuildFn builders[] = {
 #include "kernels/Families.def"
 };
 
-/// What rebuild mode rounds the dot's operands to.
-static const char *readoutPrecision(DataType outType) {
-  switch (outType) {
-  case DataType::BF16:
-    return "bf16";
-  case DataType::F16:
-    return "f16";
-  default:
-    return "tf32";
-  }
-}
-
 OwningOpRef<ModuleOp>
 replayjit::internal::buildKernel(MLIRContext &context, const DecodeSpec &spec,
                                  const DecodeTuning &tuning) {
   return builders[size_t(spec.family)](context, spec, tuning);
-}
-
-PipelineOptions
-replayjit::internal::kernelPipeline(const DecodeSpec &spec,
-                                    const DecodeTuning &tuning) {
-  PipelineOptions options;
-  options.rebuild = spec.readout == Readout::Rebuild;
-  options.blockK = tuning.blockK;
-  options.flushRows = tuning.flushRows;
-  options.precision = readoutPrecision(spec.outType);
-  return options;
 }
 
 Result<CompiledKernel> replayjit::internal::compileKernel(
@@ -55,7 +32,6 @@ Result<CompiledKernel> replayjit::internal::compileKernel(
     const Target &target, CompileOptions options, bool forHost) {
   if (Status status = validate(spec, tuning, target); !status)
     return status;
-  options.pipeline = kernelPipeline(spec, tuning);
   auto build = [&](MLIRContext &context) {
     return buildKernel(context, spec, tuning);
   };

@@ -15,18 +15,14 @@ namespace replayjit::internal {
 #include "kernels/Families.def"
 
 /// The replay-level program of `spec`, by its family: what the operator
-/// contract says, and nothing about how the state is read. `spec` and `tuning`
-/// must be valid.
+/// contract says. How the state is read is an attribute of each use. `spec` and
+/// `tuning` must be valid.
 mlir::OwningOpRef<mlir::ModuleOp> buildKernel(mlir::MLIRContext &context,
                                               const DecodeSpec &spec,
                                               const DecodeTuning &tuning);
 
-/// What the passes need to know of `spec` and `tuning`.
-PipelineOptions kernelPipeline(const DecodeSpec &spec,
-                               const DecodeTuning &tuning);
-
-/// Validates, builds and compiles. `options.pipeline` is set from the spec.
-/// With `forHost` the result holds a host program instead of PTX and cubin.
+/// Validates, builds and compiles. With `forHost` the result holds a host
+/// program instead of PTX and cubin.
 Result<CompiledKernel> compileKernel(Compiler &compiler, const DecodeSpec &spec,
                                      const DecodeTuning &tuning,
                                      const Target &target,

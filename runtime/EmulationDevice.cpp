@@ -10,6 +10,7 @@
 #include <cstring>
 #include <limits>
 #include <map>
+#include <memory>
 
 namespace replayjit::internal {
 
@@ -34,10 +35,6 @@ class EmulationDevice final : public Device {
 public:
   EmulationDevice(Target target, host::LaneOrder order)
       : kernelTarget(std::move(target)), order(order) {}
-  ~EmulationDevice() override {
-    for (auto &[address, block] : blocks)
-      std::free(block);
-  }
 
   std::string description() const override { return "emulation"; }
   // As an H200 has, so that variants are chosen as they are there.
@@ -87,7 +84,11 @@ private:
   Target kernelTarget;
   host::LaneOrder order;
   host::MemoryMap memory;
-  std::map<uint64_t, void *> blocks; ///< Address to what malloc gave.
+  struct Free {
+    void operator()(void *block) const { std::free(block); }
+  };
+  using Blocks = std::map<uint64_t, std::unique_ptr<void, Free>>;
+  Blocks blocks; ///< Address to what malloc gave.
 };
 
 } // namespace
@@ -98,21 +99,23 @@ static constexpr size_t redZone = 256;
 Result<uint64_t> EmulationDevice::allocate(size_t bytes, std::string name) {
   constexpr size_t most = std::numeric_limits<ptrdiff_t>::max() / 2;
   size_t rounded = bytes < most ? (bytes + 255) / 256 * 256 : 0;
-  void *block =
-      bytes < most ? std::aligned_alloc(256, rounded + 2 * redZone) : nullptr;
+  std::unique_ptr<void, Free> block(
+      bytes < most ? std::aligned_alloc(256, rounded + 2 * redZone) : nullptr);
   if (!block)
     return Status::error(
-        StatusCode::InvalidArgument,
+        StatusCode::OutOfMemory,
         fmt::format("emulation: no memory for '{}', {} bytes", name, bytes));
   // Not a number as f16, bf16, f32 and f64, and no useful index: what reads
   // memory that nothing wrote shows it.
   uint16_t poison = 0x7fff;
-  auto *values = static_cast<uint16_t *>(block);
+  auto *values = static_cast<uint16_t *>(block.get());
   std::fill_n(values, (rounded + 2 * redZone) / sizeof poison, poison);
-  char *base = static_cast<char *>(block) + redZone;
+  char *base = static_cast<char *>(block.get()) + redZone;
   uint64_t address = reinterpret_cast<uint64_t>(base);
+  Blocks entry;
+  entry.emplace(address, std::move(block));
   memory.add(std::move(name), base, bytes);
-  blocks[address] = block;
+  blocks.merge(entry); // Which cannot fail: both know of it, or neither.
   return address;
 }
 
@@ -122,7 +125,6 @@ Status EmulationDevice::free(uint64_t address) {
     return Status::invalid(
         fmt::format("emulation: {:#x} is not an allocation", address));
   memory.remove(reinterpret_cast<const void *>(address));
-  std::free(found->second);
   blocks.erase(found);
   return Status::ok();
 }

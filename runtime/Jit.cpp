@@ -2,6 +2,7 @@
 
 #include "runtime/Jit.h"
 
+#include "base/Exceptions.h"
 #include "runtime/DecodeLaunch.h"
 #include "runtime/KernelTable.h"
 
@@ -89,17 +90,21 @@ Result<KernelHandle> Jit::State::prepare(const KernelTableKey &key,
     }
     flights.push_back(flight);
   }
-  Result<KernelHandle> outcome = make(key);
+  Result<KernelHandle> outcome =
+      withoutThrowing([&] { return make(key); }); // Others wait for it.
   {
     std::lock_guard lock(mutex);
     if (outcome)
-      kernels.add(key, *outcome);
-    flight->outcome = outcome;
+      outcome = withoutThrowing([&]() -> Result<KernelHandle> {
+        kernels.add(key, *outcome);
+        return std::move(outcome);
+      });
+    flight->outcome = std::move(outcome);
     flight->isDone = true;
     flights.remove(flight);
   }
   landed.notify_all();
-  return outcome;
+  return flight->outcome;
 }
 
 Result<KernelHandle> Jit::State::make(const KernelTableKey &key) {
@@ -223,14 +228,22 @@ struct Batch {
   std::mutex reporting{};
   size_t done = 0;
 
-  void work() {
+  void work() noexcept {
     for (size_t i; (i = next++) < requests.size();) {
-      outcomes[i] = jit.prepare(requests[i].spec, requests[i].rows, stream);
-      std::lock_guard lock(reporting);
-      ++done;
-      if (progress)
-        progress(done, requests.size(), outcomes[i]);
+      outcomes[i] = withoutThrowing([&] {
+        return jit.prepare(requests[i].spec, requests[i].rows, stream);
+      });
+      Status heard = withoutThrowing([&] { return report(i); });
+      if (!heard)
+        outcomes[i] = std::move(heard);
     }
+  }
+  Status report(size_t i) {
+    std::lock_guard lock(reporting);
+    ++done;
+    if (progress)
+      progress(done, requests.size(), outcomes[i]);
+    return Status::ok();
   }
 };
 
@@ -248,6 +261,7 @@ Jit::prepareAll(const std::vector<KernelRequest> &requests,
   // Not std::thread: where no thread can be started it throws, and here fewer
   // do the work. The calling thread is one of them.
   std::vector<pthread_t> threads;
+  threads.reserve(std::min(workers, requests.size()));
   for (size_t i = 1; i < std::min(workers, requests.size()); ++i) {
     pthread_t thread;
     auto body = [](void *shared) -> void * {

@@ -3,6 +3,7 @@
 #include "runtime/KernelHandle.h"
 
 #include "runtime/DecodeLaunch.h"
+#include "runtime/RowCheck.h"
 
 #include <fmt/format.h>
 
@@ -15,15 +16,31 @@ KernelHandle::checkMemory(const std::vector<NamedAddress> &pointers) const {
   for (const NamedAddress &pointer : pointers)
     if (Status status = kernel->device->checkAddress(pointer.address);
         !status) {
-      status.message = fmt::format("launch '{}': {}: {}", kernel->info.name,
-                                   pointer.name, status.message);
+      status.message = fmt::format("{}: {}", pointer.name, status.message);
       return status;
     }
   return Status::ok();
 }
 
+Status KernelHandle::checkArgs(void *stream, LaunchArgs args,
+                               ArgsCheck check) const {
+  const DecodeSpec &spec = kernel->info.spec;
+  Device &device = *kernel->device;
+  if (check == ArgsCheck::None)
+    return Status::ok();
+  if (Status status = args.type->validate(spec, args.data); !status)
+    return status;
+  if (includes(check, ArgsCheck::Memory))
+    if (Status status = checkMemory(args.type->addresses(spec, args.data));
+        !status)
+      return status;
+  if (!includes(check, ArgsCheck::Rows) && !device.isEmulation())
+    return Status::ok();
+  return checkRows(device, stream, spec, args);
+}
+
 template <typename Launch>
-Status KernelHandle::launchWith(LaunchArgs args, ArgsCheck check,
+Status KernelHandle::launchWith(void *stream, LaunchArgs args, ArgsCheck check,
                                 Launch launch) const {
   const KernelInfo &info = kernel->info;
   auto refused = [&info](std::string why) {
@@ -33,13 +50,10 @@ Status KernelHandle::launchWith(LaunchArgs args, ArgsCheck check,
   if (args.type != &taken)
     return refused(fmt::format("a kernel of family {} takes {}",
                                wordOf(info.spec.family), taken.name));
-  if (check != ArgsCheck::None)
-    if (Status status = taken.validate(info.spec, args.data); !status)
-      return refused(status.message);
-  if (check == ArgsCheck::Memory)
-    if (Status status = checkMemory(taken.addresses(info.spec, args.data));
-        !status)
-      return status;
+  if (Status status = checkArgs(stream, args, check); !status) {
+    status.message = fmt::format("launch '{}': {}", info.name, status.message);
+    return status;
+  }
   const int64_t rows = taken.rows(args.data);
   const int64_t perRow = info.launch.blocksPerRow;
   constexpr int64_t mostBlocks = std::numeric_limits<int32_t>::max();
@@ -56,12 +70,12 @@ Status KernelHandle::launchWith(LaunchArgs args, ArgsCheck check,
 }
 
 Status KernelHandle::launch(LaunchArgs args, ArgsCheck check) const {
-  return launchWith(args, check,
-                    [this](LoadedKernel &loaded, Grid grid, const void *params,
-                           size_t bytes) {
-                      return kernel->device->launch(loaded, grid, params,
-                                                    bytes);
-                    });
+  Device &device = *kernel->device;
+  return launchWith(
+      device.stream(), args, check,
+      [&](LoadedKernel &loaded, Grid grid, const void *params, size_t bytes) {
+        return device.launch(loaded, grid, params, bytes);
+      });
 }
 
 Status KernelHandle::launchOn(void *stream, LaunchArgs args, ArgsCheck check,
@@ -75,7 +89,7 @@ Status KernelHandle::launchOn(void *stream, LaunchArgs args, ArgsCheck check,
         kernel->info.name));
   Device &device = *kernel->device;
   return launchWith(
-      args, check,
+      stream, args, check,
       [&](LoadedKernel &loaded, Grid grid, const void *params, size_t bytes) {
         return device.launchOn(stream, loaded, grid, params, bytes, order);
       });

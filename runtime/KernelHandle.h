@@ -30,14 +30,24 @@ struct KernelInfo {
 };
 
 /// Whether a launch looks at its arguments first.
-enum class ArgsCheck {
-  Full, ///< validateArgs; some tens of nanoseconds.
-  None, ///< The caller knows that they are legal.
+enum class ArgsCheck : uint8_t {
+  None = 0, ///< The caller knows that they are legal.
+  Full = 1, ///< validateArgs; some tens of nanoseconds.
   /// Full, and of every pointer in the arguments that the device may use its
   /// memory (Device::checkAddress). It allocates, and costs some driver calls a
   /// pointer, some microseconds in all: for debugging.
-  Memory,
+  Memory = 3,
+  /// Full, and that no two live rows meet in a slot that one of them writes
+  /// (see RowCheck.h). It waits for the stream, which is not under capture: for
+  /// debugging. Emulation does it at every launch but those of None.
+  Rows = 5,
 };
+constexpr ArgsCheck operator|(ArgsCheck x, ArgsCheck y) {
+  return ArgsCheck(uint8_t(x) | uint8_t(y));
+}
+constexpr bool includes(ArgsCheck check, ArgsCheck part) {
+  return (uint8_t(check) & uint8_t(part)) == uint8_t(part);
+}
 
 /// Stands for a loaded kernel; copies are cheap and equal. The last copy
 /// unloads it, so one is kept as long as a captured graph has a launch of it.
@@ -75,8 +85,10 @@ public:
 
 private:
   Status checkMemory(const std::vector<NamedAddress> &pointers) const;
+  Status checkArgs(void *stream, LaunchArgs args, ArgsCheck check) const;
   template <typename Launch>
-  Status launchWith(LaunchArgs args, ArgsCheck check, Launch launch) const;
+  Status launchWith(void *stream, LaunchArgs args, ArgsCheck check,
+                    Launch launch) const;
 
   std::shared_ptr<const Prepared> kernel;
 };

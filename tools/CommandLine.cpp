@@ -8,6 +8,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <sstream>
 
 using namespace replayjit::internal;
 
@@ -46,15 +49,25 @@ std::optional<int> replayjit::internal::parse(CLI::App &app, int argc,
   try {
     app.parse(argc, argv);
     // CLI11 takes these as if the flag were not there.
-    for (const CLI::Option *option : app.get_options())
-      for (const std::string &value : option->results())
-        if (value.empty())
-          return fail(fmt::format("{}: an empty value is not allowed",
-                                  option->get_name()),
-                      exitUsage);
+    std::vector<const CLI::App *> parsed = {&app};
+    for (const CLI::App *subcommand : app.get_subcommands())
+      parsed.push_back(subcommand);
+    for (const CLI::App *each : parsed)
+      for (const CLI::Option *option : each->get_options())
+        for (const std::string &value : option->results())
+          if (value.empty())
+            return fail(fmt::format("{}: an empty value is not allowed",
+                                    option->get_name()),
+                        exitUsage);
     return std::nullopt;
   } catch (const CLI::Success &help) {
-    return app.exit(help);
+    // Not by way of std::cout, which loses why it could not write.
+    std::ostringstream text;
+    const int status = app.exit(help, text, text);
+    if (std::fputs(text.str().c_str(), stdout) < 0 || std::fflush(stdout) != 0)
+      return fail(fmt::format("output: cannot write to stdout: {}",
+                              std::strerror(errno)));
+    return status;
   } catch (const CLI::ParseError &problem) {
     return fail(sentence(app, problem), exitUsage);
   }

@@ -103,7 +103,7 @@ static int runtime(Options &options) {
   if (gpu)
     fmt::print("device: GPU {}, {}\n", options.overheads.ordinal, device);
   else
-    fmt::print("device: none ({}): overheads of the host alone; a load and a "
+    fmt::print("device: none ({}): figures of the host alone; a load and a "
                "launch by a driver are not seen\n",
                gpu.status().message);
 

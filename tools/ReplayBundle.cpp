@@ -30,14 +30,40 @@ struct Options {
   void addTo(CLI::App &app);
 };
 
+/// What a cache says that is wrong.
+class Sentences {
+public:
+  void add(const std::string &sentence) {
+    std::lock_guard lock(mutex);
+    all.push_back(sentence);
+  }
+  std::string last() {
+    std::lock_guard lock(mutex);
+    return all.empty() ? std::string() : all.back();
+  }
+  /// But for the last one, if that is the error.
+  void warnOfAll(bool butLast) {
+    if (butLast && !all.empty())
+      all.pop_back();
+    for (const std::string &sentence : all)
+      warn(sentence);
+  }
+
+private:
+  std::mutex mutex;
+  std::vector<std::string> all;
+};
+
 /// What the threads that compile share.
 class Bundle {
 public:
-  Bundle(DiskCache cache, std::vector<CompileRequest> kernels)
-      : kernels(std::move(kernels)),
-        source(std::move(cache), {}, compileOnMiss()) {}
+  Bundle(DiskCache cache, std::vector<CompileRequest> kernels,
+         Sentences &faults)
+      : kernels(std::move(kernels)), store(cache),
+        source(std::move(cache), {}, compileOnMiss()), faults(faults) {}
 
-  /// Compiles what is not there; the first error, if there is one.
+  /// Compiles what is not there; the first error, if there is one. A kernel
+  /// that is not kept is one.
   Status run(int jobs);
   /// A line for each target and family.
   std::string table() const;
@@ -47,9 +73,12 @@ private:
     size_t kernels = 0, compiled = 0, bytes = 0;
   };
   void work(Progress &progress);
+  Result<CompileOnce::Answer> make(const CompileRequest &request);
 
   const std::vector<CompileRequest> kernels;
-  KernelSource source;
+  const DiskCache store;
+  KernelSource source; ///< Over the store.
+  Sentences &faults;   ///< Of the store.
   std::atomic<size_t> next = 0;
   std::mutex mutex; ///< Of all below.
   size_t done = 0;
@@ -90,10 +119,21 @@ void Options::addTo(CLI::App &app) {
   kernel.addFactsTo(app);
 }
 
+Result<CompileOnce::Answer> Bundle::make(const CompileRequest &request) {
+  Result<CompileOnce::Answer> answer = source.find(request);
+  // That it could not be kept is no error of the cache's, but it is one here.
+  if (answer && answer->isCompiled &&
+      !store.find(CacheKey::of(canonical(request.spec), request.tuning,
+                               request.target),
+                  DiskCache::Faults::NotTold))
+    return Status::error(StatusCode::StorageFailed, faults.last());
+  return answer;
+}
+
 void Bundle::work(Progress &progress) {
   for (size_t i; (i = next++) < kernels.size();) {
     const CompileRequest &request = kernels[i];
-    Result<CompileOnce::Answer> answer = source.find(request);
+    Result<CompileOnce::Answer> answer = make(request);
     std::lock_guard lock(mutex);
     progress.update(++done, kernelName(request.spec, request.tuning));
     if (!answer) {
@@ -130,7 +170,7 @@ std::string Bundle::table() const {
                         row.kernels, row.compiled, row.bytes);
   };
   for (const auto &[key, row] : rows) {
-    line(key.first, wordOf(key.second), row);
+    line(key.first, divided(wordOf(key.second), '-'), row);
     all.kernels += row.kernels;
     all.compiled += row.compiled;
     all.bytes += row.bytes;
@@ -159,35 +199,28 @@ static Status makeBundle(const Options &options) {
   DiskCacheOptions root;
   root.roots = {options.folder};
   root.maxBytes = 0;
-  bool isKept = true;
-  std::mutex mutex;
-  root.diagnose = [&](const std::string &sentence) {
-    std::lock_guard lock(mutex);
-    isKept = false;
-    warn(sentence);
-  };
+  Sentences faults;
+  root.diagnose = [&](const std::string &sentence) { faults.add(sentence); };
   Result<DiskCache> cache = DiskCache::open(root);
   if (!cache)
     return cache.status();
+  if (std::string fault = faults.last(); !fault.empty()) // before all the work
+    return Status::error(StatusCode::StorageFailed, fault);
   const std::string locks = cache->lockFolder();
 
   const auto start = std::chrono::steady_clock::now();
-  Bundle bundle(std::move(*cache), std::move(kernels));
+  Bundle bundle(std::move(*cache), std::move(kernels), faults);
   const int cores = std::max(1u, std::thread::hardware_concurrency());
   Status status = bundle.run(options.jobs ? options.jobs : cores);
   std::error_code ignored;
   std::filesystem::remove_all(locks, ignored); // which readers do not need
+  faults.warnOfAll(/*butLast=*/status.code == StatusCode::StorageFailed);
   if (!status)
     return status;
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
           .count();
   fmt::print("{}{:.1f} s, in {}\n", bundle.table(), seconds, options.folder);
-  if (!isKept)
-    return Status::error(StatusCode::StorageFailed,
-                         fmt::format("bundle: '{}' may lack kernels; see the "
-                                     "warnings",
-                                     options.folder));
   return Status::ok();
 }
 

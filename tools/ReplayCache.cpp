@@ -44,6 +44,15 @@ static CLI::Validator isByteCount() {
       "");
 }
 
+static bool isThere(const std::string &folder) {
+  return access(folder.c_str(), F_OK) == 0;
+}
+
+static void sayIfMissing(const std::string &folder) {
+  if (!isThere(folder))
+    fmt::print("{}: there is no such folder\n", folder);
+}
+
 /// The cache of the flag, else of the environment.
 static Result<DiskCache> openCache(const Options &options, bool isReadOnly) {
   if (!options.folders.empty())
@@ -51,7 +60,9 @@ static Result<DiskCache> openCache(const Options &options, bool isReadOnly) {
   Result<DiskCacheOptions> found = DiskCacheOptions::fromEnvironment();
   if (!found)
     return found.status();
-  found->isReadOnly = isReadOnly;
+  // What is not there is not made only to be tended.
+  found->isReadOnly =
+      isReadOnly || found->roots.empty() || !isThere(found->roots.front());
   found->diagnose = warn;
   return DiskCache::open(std::move(*found));
 }
@@ -70,8 +81,7 @@ static std::string timeText(int64_t nanoseconds) {
 static size_t print(const DiskCache &cache,
                     const std::vector<CacheEntry> &entries) {
   for (const std::string &folder : cache.options().roots)
-    if (access(folder.c_str(), F_OK) != 0)
-      fmt::print("{}: there is no such folder\n", folder);
+    sayIfMissing(folder);
   size_t wrong = 0;
   uint64_t bytes = 0;
   std::string root;
@@ -92,6 +102,11 @@ static size_t print(const DiskCache &cache,
 }
 
 static int prune(const DiskCache &cache, const Options &options) {
+  if (const std::vector<std::string> &roots = cache.options().roots;
+      !roots.empty() && !isThere(roots.front())) {
+    sayIfMissing(roots.front());
+    return 0;
+  }
   if (options.damaged) {
     Result<DiskCache::PruneReport> report = cache.pruneDamaged();
     if (!report)

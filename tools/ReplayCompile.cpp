@@ -18,6 +18,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <unistd.h>
 
@@ -114,8 +116,7 @@ void Options::addTo(CLI::App &app) {
       ->group(group);
   kernel.addTo(app);
   app.add_option("--mlir", program,
-                 "Compile the replay.kernel written in this file; of the "
-                 "kernel's flags only --readout counts")
+                 "Compile the replay.kernel written in this file, for --target")
       ->group("Kernel");
   ptx.addTo(app);
 }
@@ -268,7 +269,6 @@ Status Run::readProgram() {
     return parsed.status();
   program = std::move(parsed->module);
   name = parsed->kernelName;
-  compileOptions.pipeline = kernelPipeline(spec, tuning);
   return Status::ok();
 }
 
@@ -362,8 +362,9 @@ Status Run::writeArtifact(const Artifact &artifact) {
   bool written =
       std::fwrite(bytes.data(), 1, bytes.size(), stdout) == bytes.size();
   if (std::fflush(stdout) != 0 || !written)
-    return Status::error(StatusCode::NotFound,
-                         "output: cannot write to stdout");
+    return Status::error(
+        StatusCode::StorageFailed,
+        fmt::format("output: cannot write to stdout: {}", strerror(errno)));
   return Status::ok();
 }
 
@@ -440,12 +441,21 @@ int replayjit::internal::replayCompile(int argc, char **argv) {
   options.addTo(app);
   if (std::optional<int> status = parse(app, argc, argv))
     return *status;
-  if (!options.program.empty())
-    for (const CLI::Option *fact : options.kernel.facts())
-      if (fact->count())
-        return fail(fact->get_name() + ": not allowed with --mlir, whose file "
-                                       "says what is computed",
+  if (!options.program.empty()) {
+    // Its attributes say how, too: of the tuning only the target is left.
+    std::vector<CLI::Option *> said = app.get_options([](CLI::Option *option) {
+      return option->get_name() == "--readout" ||
+             (option->get_group() == "Tuning" &&
+              option->get_name() != "--target");
+    });
+    said.insert(said.end(), options.kernel.facts().begin(),
+                options.kernel.facts().end());
+    for (const CLI::Option *option : said)
+      if (option->count())
+        return fail(option->get_name() + ": not allowed with --mlir, whose "
+                                         "file says what is computed",
                     exitUsage);
+  }
   if (options.timing < 0)
     return fail("timing: a negative count is not allowed", exitUsage);
   if (options.usesCache)
@@ -457,6 +467,5 @@ int replayjit::internal::replayCompile(int argc, char **argv) {
     if (Status status = options.checkPtx(); !status)
       return fail(status.message, exitUsage);
   Status status = Run(options)();
-  std::fflush(stdout);
   return status ? 0 : fail(status.text());
 }

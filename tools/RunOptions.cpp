@@ -64,6 +64,7 @@ void RunOptions::addTo(CLI::App &app) {
       ->group(run);
   CLI::Option *steps =
       app.add_option("--steps", problem.steps, "Tokens of each row")
+          ->check(within(1, 1 << 24))
           ->group(run);
   ofMaterialize =
       app.add_option("--layers", layers, "materialize: layers of the launch")
@@ -216,6 +217,13 @@ Result<std::vector<DecodeCase>> RunOptions::cases(const Target &target,
       return Status::invalid(
           fmt::format("{}: not allowed without --family materialize",
                       ofMaterialize->get_name()));
+    constexpr int64_t mostForced = 1 << 24;
+    if (const int64_t all = int64_t(problem.steps) * problem.batch;
+        forceEvery && all / forceEvery > mostForced)
+      return Status::invalid(
+          fmt::format("--force-every: {} is not allowed; it must force at most "
+                      "{} flushes of {} rows in {} steps",
+                      forceEvery, mostForced, problem.batch, problem.steps));
     DecodeCase one;
     one.problem = problemFor(*spec);
     one.problem.tuning = tuning;

@@ -12,9 +12,12 @@
 #endif
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
+#include <new>
 #include <string>
 #include <string_view>
 
@@ -50,6 +53,15 @@ static void onFatalError(void *, const char *reason, bool) {
 }
 #endif
 
+/// Success is success only if what was printed has gone somewhere.
+static int afterFlush(int status) {
+  errno = 0;
+  if ((std::fflush(stdout) == 0 && !std::ferror(stdout)) || status != 0)
+    return status;
+  std::string reason = errno ? std::string(": ") + std::strerror(errno) : "";
+  return replayjit::internal::fail("output: cannot write to stdout" + reason);
+}
+
 int main(int argc, char **argv) {
   const Tool *tool = argc > 0 ? find(argv[0]) : nullptr;
   if (!tool && argc > 1 && (tool = find(argv[1]))) {
@@ -71,8 +83,11 @@ int main(int argc, char **argv) {
   llvm::install_fatal_error_handler(onFatalError);
 #endif
   try {
-    return tool->run(argc, argv);
-  } catch (const std::exception &problem) { // of CLI11 or the JSON library
-    return replayjit::internal::fail(problem.what());
+    return afterFlush(tool->run(argc, argv));
+  } catch (const std::bad_alloc &) {
+    return replayjit::internal::fail("out of memory");
+  } catch (const std::exception &problem) { // of CLI11, fmt or the JSON library
+    return std::ferror(stdout) ? afterFlush(0)
+                               : replayjit::internal::fail(problem.what());
   }
 }

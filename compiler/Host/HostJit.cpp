@@ -87,6 +87,11 @@ static void adaptToHost(Module &module, TargetMachine &machine) {
   }
 }
 
+void keepSubnormals(orc::JITTargetMachineBuilder &builder) {
+  if (builder.getTargetTriple().isX86())
+    builder.addFeatures({"-avx512bf16", "-avxneconvert"});
+}
+
 static Error compile(JittedProgram &program, orc::ThreadSafeModule owner,
                      StringRef entryName) {
   static std::once_flag once;
@@ -97,6 +102,7 @@ static Error compile(JittedProgram &program, orc::ThreadSafeModule owner,
   auto builder = orc::JITTargetMachineBuilder::detectHost();
   if (!builder)
     return builder.takeError();
+  keepSubnormals(*builder);
   // The program spends its time in emulator calls: of 10,000 operations in one
   // block, optimization saves 15 % of a run and takes seven times as long to
   // compile.

@@ -14,6 +14,9 @@
 namespace llvm {
 class LLVMContext;
 class Module;
+namespace orc {
+class JITTargetMachineBuilder;
+} // namespace orc
 } // namespace llvm
 
 namespace replayjit::internal::host {
@@ -31,6 +34,10 @@ llvm::Expected<std::shared_ptr<HostProgram>>
 jitHostProgram(std::unique_ptr<llvm::Module> module,
                std::unique_ptr<llvm::LLVMContext> context,
                llvm::StringRef entryName, std::vector<std::string> sites);
+
+/// Keeps code generation from the bf16 instructions of x86, which store
+/// subnormals as zero whatever the mode; a GPU keeps them.
+void keepSubnormals(llvm::orc::JITTargetMachineBuilder &builder);
 
 } // namespace replayjit::internal::host
 

@@ -113,6 +113,7 @@ private:
         .Case([&](NVVM::BlockIdZOp) { return sreg(op, host::CtaIdZ); })
         .Case([&](NVVM::GridDimXOp) { return sreg(op, host::NCtaIdX); })
         .Case([&](NVVM::ShflOp shuffle) { return lowerShuffle(shuffle); })
+        .Case([&](NVVM::VoteSyncOp vote) { return lowerVote(vote); })
         .Case([&](NVVM::MmaOp mma) { return lowerMma(mma); })
         .Case([&](NVVM::SyncWarpOp sync) {
           call("replayjit_emu_warp_barrier", {},
@@ -126,9 +127,9 @@ private:
           return erase(op);
         })
         .Case([&](LLVM::AtomicRMWOp atomic) { return lowerAtomic(atomic); })
-        // Kernels run one after another, and nothing counts their events.
-        .Case<NVVM::FenceMbarrierInitOp, NVVM::GriddepcontrolOp,
-              NVVM::PMEventOp>([&](Operation *) { return erase(op); })
+        // Kernels run one after another, and loads when they come.
+        .Case<NVVM::FenceMbarrierInitOp, NVVM::GriddepcontrolOp, LoadFenceOp>(
+            [&](Operation *) { return erase(op); })
         .Case([&](NVVM::MBarrierInitOp init) {
           call("replayjit_emu_mbarrier_init", {},
                {generic(init.getAddr()), init.getCount(),
@@ -286,6 +287,19 @@ private:
     if (result.getType() != op.getType())
       result = LLVM::BitcastOp::create(b, op.getType(), result);
     return replace(op, result);
+  }
+
+  LogicalResult lowerVote(NVVM::VoteSyncOp op) {
+    const bool isAny = op.getKind() == NVVM::VoteSyncKind::any;
+    if (!isAny && op.getKind() != NVVM::VoteSyncKind::ballot)
+      return op.emitError("only votes of kind any and ballot have an "
+                          "emulation");
+    Value mine = LLVM::ZExtOp::create(b, b.getI32Type(), op.getPred());
+    Value votes = call("replayjit_emu_ballot", b.getI32Type(),
+                       {op.getMask(), mine, site("vote")});
+    if (isAny)
+      votes = LLVM::ICmpOp::create(b, LLVM::ICmpPredicate::ne, votes, i32(0));
+    return replace(op, votes);
   }
 
   LogicalResult lowerMma(NVVM::MmaOp op) {

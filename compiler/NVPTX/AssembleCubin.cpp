@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <charconv>
 #include <cstdlib>
 
 namespace replayjit::internal {
@@ -15,6 +16,24 @@ namespace replayjit::internal {
 static std::string environmentValue(const char *name) {
   const char *value = getenv(name);
   return value ? value : "";
+}
+
+/// Of REPLAYJIT_ASSEMBLER_SECONDS.
+static Status readTimeLimit(std::chrono::milliseconds &limit) {
+  const std::string text = environmentValue("REPLAYJIT_ASSEMBLER_SECONDS");
+  if (text.empty())
+    return Status::ok();
+  int seconds = 0;
+  constexpr int most = 24 * 60 * 60;
+  const char *end = text.data() + text.size();
+  if (std::from_chars(text.data(), end, seconds).ptr != end || seconds < 1 ||
+      seconds > most)
+    return Status::invalid(
+        fmt::format("REPLAYJIT_ASSEMBLER_SECONDS: '{}' is not allowed; it must "
+                    "be 1 to {}",
+                    text, most));
+  limit = std::chrono::seconds(seconds);
+  return Status::ok();
 }
 
 AssembleOptions AssembleOptions::fromEnvironment() {
@@ -55,6 +74,7 @@ AssembleOptions AssembleOptions::fromEnvironment() {
                                 libraries.begin(), libraries.end());
   if (std::string folder = environmentValue("TMPDIR"); !folder.empty())
     options.temporaryFolder = folder;
+  options.limitFault = readTimeLimit(options.timeLimit);
   return options;
 }
 
@@ -83,8 +103,9 @@ static Result<AssembledCubin> assembleByNvJitLink(const NvJitLink &library,
 
 /// "ptxas 13.0.88" out of what `ptxas --version` prints: "..., V13.0.88".
 static Result<std::string> ptxasVersion(const std::string &ptxas,
-                                        const ScratchFolder &scratch) {
-  Result<ToolOutcome> outcome = runTool({ptxas, "--version"}, scratch);
+                                        const ScratchFolder &scratch,
+                                        std::chrono::milliseconds limit) {
+  Result<ToolOutcome> outcome = runTool({ptxas, "--version"}, scratch, limit);
   if (!outcome)
     return outcome.status();
   size_t at = outcome->output.find(", V");
@@ -110,7 +131,8 @@ static Result<AssembledCubin> assembleByPtxas(const std::string &ptxas,
       ScratchFolder::create(options.temporaryFolder);
   if (!scratch)
     return failed(scratch.status());
-  Result<std::string> version = ptxasVersion(ptxas, *scratch);
+  Result<std::string> version =
+      ptxasVersion(ptxas, *scratch, options.timeLimit);
   if (!version)
     return failed(version.status());
 
@@ -118,8 +140,9 @@ static Result<AssembledCubin> assembleByPtxas(const std::string &ptxas,
   std::string cubinPath = scratch->file("kernel.cubin");
   if (Status status = writeFile(input, ptx); !status)
     return failed(status);
-  Result<ToolOutcome> outcome = runTool(
-      {ptxas, "-v", "-arch=" + target.chip, "-o", cubinPath, input}, *scratch);
+  Result<ToolOutcome> outcome =
+      runTool({ptxas, "-v", "-arch=" + target.chip, "-o", cubinPath, input},
+              *scratch, options.timeLimit);
   if (!outcome)
     return failed(outcome.status());
   if (!outcome->succeeded)
@@ -145,8 +168,9 @@ static Result<AssembledCubin> assemble(std::string_view ptx,
                                        std::string_view kernelName,
                                        const AssembleOptions &options) {
   using Preference = AssembleOptions::Preference;
-  if (!options.fault)
-    return options.fault;
+  for (const Status *fault : {&options.fault, &options.limitFault})
+    if (!*fault)
+      return *fault;
   Preference preference = options.preference;
   if (preference == Preference::Driver)
     return Status::error(
@@ -201,6 +225,8 @@ Result<AssembledCubin> assembleCubin(std::string_view ptx, const Target &target,
 
 Result<std::string> disassemble(const std::vector<char> &cubin,
                                 const AssembleOptions &options) {
+  if (!options.limitFault)
+    return options.limitFault;
   std::vector<std::string> command;
   if (std::string tool = findExecutable("nvdisasm", options.toolFolders);
       !tool.empty())
@@ -223,7 +249,7 @@ Result<std::string> disassemble(const std::vector<char> &cubin,
   if (Status status = writeFile(input, {cubin.data(), cubin.size()}); !status)
     return status;
   command.push_back(input);
-  Result<ToolOutcome> outcome = runTool(command, *scratch);
+  Result<ToolOutcome> outcome = runTool(command, *scratch, options.timeLimit);
   if (!outcome)
     return outcome.status();
   if (!outcome->succeeded)

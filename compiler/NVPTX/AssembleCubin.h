@@ -11,6 +11,7 @@
 
 #include "base/CompiledKernel.h"
 
+#include <chrono>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,8 +30,9 @@ struct AssembleOptions {
     Driver, ///< That of the device a kernel is compiled for.
   };
   Preference preference = Preference::Any;
-  /// What fromEnvironment could not read; assembling returns it.
-  Status fault;
+  /// What fromEnvironment could not read, of the preference and of the time
+  /// limit; assembling returns it.
+  Status fault, limitFault;
   std::string ptxasPath;     ///< Empty: looked for in `toolFolders`.
   std::string nvJitLinkPath; ///< Empty: the loader, then `libraryFolders`.
   /// Where ptxas, nvdisasm and cuobjdump are looked for, in this order.
@@ -39,11 +41,14 @@ struct AssembleOptions {
                                              "/usr/local/cuda/lib"};
   /// Where ptxas gets a private folder for its files.
   std::string temporaryFolder = "/tmp";
+  /// How long a program may run before it is killed. nvJitLink runs in this
+  /// process, where nothing can interrupt it.
+  std::chrono::milliseconds timeLimit = std::chrono::minutes(10);
 
   /// The defaults, with REPLAYJIT_ASSEMBLER (nvjitlink, ptxas or driver) as
   /// preference, REPLAYJIT_PTXAS (else TRITON_PTXAS_PATH) and
   /// REPLAYJIT_NVJITLINK as paths, PATH and CUDA_HOME put before the standard
-  /// folders, and TMPDIR. The only place where this stage reads the
+  /// folders, TMPDIR, and REPLAYJIT_ASSEMBLER_SECONDS. The only place where this stage reads the
   /// environment.
   static AssembleOptions fromEnvironment();
 };

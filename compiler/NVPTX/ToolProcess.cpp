@@ -2,9 +2,12 @@
 
 #include "compiler/NVPTX/ToolProcess.h"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -13,6 +16,7 @@
 #include <spawn.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 
 namespace replayjit::internal {
@@ -95,7 +99,8 @@ std::string findExecutable(std::string_view name,
   return {};
 }
 
-/// Starts `command` with its output in `outputPath`; an errno value.
+/// Starts `command` as the leader of a process group, with its output in
+/// `outputPath`; an errno value.
 static int spawn(const std::vector<std::string> &command,
                  const std::string &outputPath, pid_t &process) {
   std::vector<char *> argv;
@@ -110,14 +115,39 @@ static int spawn(const std::vector<std::string> &command,
   posix_spawn_file_actions_addopen(&actions, 1, outputPath.c_str(),
                                    O_WRONLY | O_CREAT | O_TRUNC, 0600);
   posix_spawn_file_actions_adddup2(&actions, 1, 2);
-  int error =
-      posix_spawn(&process, argv[0], &actions, nullptr, argv.data(), environ);
+  posix_spawnattr_t attributes;
+  int error = posix_spawnattr_init(&attributes);
+  if (!error) {
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+    posix_spawnattr_setpgroup(&attributes, 0);
+    error = posix_spawn(&process, argv[0], &actions, &attributes, argv.data(),
+                        environ);
+    posix_spawnattr_destroy(&attributes);
+  }
   posix_spawn_file_actions_destroy(&actions);
   return error;
 }
 
+/// As waitpid does, but 0 if the process has not ended after `limit`.
+static pid_t waitFor(pid_t process, int &state,
+                     std::chrono::milliseconds limit) {
+  using namespace std::chrono_literals;
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point start = Clock::now();
+  for (;;) {
+    const pid_t waited = waitpid(process, &state, WNOHANG);
+    const Clock::duration spent = Clock::now() - start;
+    if (waited != 0 || spent >= limit)
+      return waited;
+    // In steps that are short beside what was waited already.
+    std::this_thread::sleep_for(
+        std::clamp<Clock::duration>(spent / 16, 200us, 20ms));
+  }
+}
+
 Result<ToolOutcome> runTool(const std::vector<std::string> &command,
-                            const ScratchFolder &scratch) {
+                            const ScratchFolder &scratch,
+                            std::chrono::milliseconds limit) {
   std::string outputPath = scratch.file("output.txt");
   pid_t process = 0;
   if (int error = spawn(command, outputPath, process))
@@ -126,10 +156,17 @@ Result<ToolOutcome> runTool(const std::vector<std::string> &command,
         fmt::format("cannot run '{}': {}", command[0], strerror(error)));
 
   int state = 0;
-  pid_t waited;
-  do
-    waited = waitpid(process, &state, 0);
-  while (waited < 0 && errno == EINTR);
+  const pid_t waited = waitFor(process, state, limit);
+  if (waited == 0) {
+    (void)kill(-process, SIGKILL);
+    while (waitpid(process, &state, 0) < 0 && errno == EINTR)
+      continue;
+    return Status::error(
+        StatusCode::AssembleFailed,
+        fmt::format("'{}' has not ended after {} and was killed; "
+                    "REPLAYJIT_ASSEMBLER_SECONDS says how long it may take",
+                    command[0], limit));
+  }
   if (waited < 0)
     // A host that ignores SIGCHLD lets the kernel reap our child.
     return Status::error(

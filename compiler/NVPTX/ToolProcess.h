@@ -9,6 +9,7 @@
 
 #include "base/Status.h"
 
+#include <chrono>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -50,9 +51,12 @@ struct ToolOutcome {
 
 /// Runs `command[0]`, a path, and waits for it. Standard input is empty; the
 /// output passes through a file in `scratch`, so no pipe can fill up. An error
-/// only if the process could not be started or waited for.
+/// only if the process could not be started or waited for, or has not ended
+/// after `limit`: then it and what it started are killed. For that it has a
+/// process group of its own, which a terminal's Ctrl-C does not reach.
 Result<ToolOutcome> runTool(const std::vector<std::string> &command,
-                            const ScratchFolder &scratch);
+                            const ScratchFolder &scratch,
+                            std::chrono::milliseconds limit);
 
 } // namespace replayjit::internal
 

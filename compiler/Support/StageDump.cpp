@@ -2,10 +2,10 @@
 
 #include "compiler/Support/StageDump.h"
 
+#include "base/Files.h"
+
 #include <fmt/format.h>
 
-#include <filesystem>
-#include <fstream>
 #include <memory>
 
 namespace replayjit::internal {
@@ -14,15 +14,15 @@ StageObserver dumpStagesTo(std::string directory, std::string kernel,
                            std::string *error) {
   auto count = std::make_shared<int>(0);
   return [=](const std::string &file, const std::string &text) {
-    std::error_code code;
-    std::filesystem::create_directories(directory, code);
-    std::string path =
-        fmt::format("{}/{:02}-{}.{}", directory, (*count)++, kernel, file);
-    std::ofstream stream(path, std::ios::binary);
-    stream << text;
-    stream.close();
-    if (!stream && error && error->empty())
-      *error = fmt::format("dump-stages: cannot write '{}'", path);
+    Status status = checkFileName("name of the kernel", kernel);
+    if (status)
+      status = makeFolders(directory);
+    if (status)
+      status = writeBytes(
+          fmt::format("{}/{:02}-{}.{}", directory, (*count)++, kernel, file),
+          text);
+    if (!status && error && error->empty())
+      *error = status.message;
   };
 }
 

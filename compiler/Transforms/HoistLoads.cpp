@@ -1,10 +1,8 @@
 //===- HoistLoads.cpp - Issue a block's loads before its arithmetic -------===//
 
+#include "compiler/Transforms/Memory.h"
 #include "compiler/Transforms/Passes.h"
-#include "compiler/Transforms/Views.h"
 
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/SetVector.h"
 
 namespace replayjit::internal {
@@ -25,54 +23,67 @@ int64_t elementsOf(LoadOp load) {
 
 struct HoistLoadsPass
     : replayjit::internal::impl::HoistLoadsPassBase<HoistLoadsPass> {
-  using HoistLoadsPassBase::HoistLoadsPassBase;
-
   void runOnOperation() override {
+    maxRegisters = tuningOf(getOperation(), kHoistRegisters)
+                       .value_or(std::numeric_limits<int64_t>::max());
+    fenceRegisters = tuningOf(getOperation(), kFenceRegisters)
+                         .value_or(std::numeric_limits<int64_t>::max());
     getOperation()->walk([&](Block *block) { hoist(*block); });
   }
 
   void hoist(Block &block) {
     SmallVector<LoadOp> loads;
     llvm::DenseSet<Operation *> movable; // Loads that may move.
-    llvm::SetVector<Value> stored;       // Pointers written so far.
-    bool storesAnywhere = false;
+    llvm::SetVector<Value> written;      // Pointers, null if not known.
     for (Operation &op : block) {
+      if (isa<LoadFenceOp>(op))
+        break;
       if (auto load = dyn_cast<LoadOp>(op)) {
         Value pointer = pointerOf(load.getView());
-        if (!storesAnywhere && pointer && !stored.contains(pointer) &&
+        if (!load.getView().getType().getShared() &&
+            llvm::none_of(written,
+                          [&](Value p) { return mayAlias(p, pointer); }) &&
             canMove(load, block, movable)) {
           loads.push_back(load);
           movable.insert(load);
         }
+        continue;
       }
-      op.walk([&](StoreOp store) {
-        Value pointer = pointerOf(store.getView());
-        if (pointer)
-          stored.insert(pointer);
-        else
-          storesAnywhere = true;
-      });
+      forEachWrite(&op, [&](Value pointer) { written.insert(pointer); });
     }
     // Small ones first: their users run while the large ones arrive.
     llvm::stable_sort(loads, [](LoadOp a, LoadOp b) {
       return elementsOf(a) < elementsOf(b);
     });
-    Operation *last = nullptr;
+    Operation *last = lastLeadingCopy(block);
     registers = 0;
     for (LoadOp load : loads)
       moveWithOperands(load, block, last);
-    // The assembler would put a load behind arithmetic that waits for another,
-    // but moves nothing across the trigger of a performance counter, which
-    // counts only where a profiler asks for it.
-    if (last && registers >= minRegisters) {
+    // The assembler would put a load behind arithmetic that waits for another.
+    if (last && registers >= fenceRegisters) {
       OpBuilder b(&block, std::next(last->getIterator()));
-      NVVM::PMEventOp::create(b, last->getLoc(), /*maskedEventId=*/nullptr,
-                              /*eventId=*/b.getI32IntegerAttr(0));
+      LoadFenceOp::create(b, last->getLoc());
     }
   }
 
-  /// A thread that loads less waits for a single trip either way.
-  static constexpr int64_t minRegisters = 16;
+  /// The last of the asynchronous copies with which the block starts, and which
+  /// stay first: they hold no registers. What they need stays with them.
+  Operation *lastLeadingCopy(Block &block) {
+    Operation *last = nullptr;
+    SmallVector<Operation *> leading;
+    for (Operation &op : block) {
+      leading.push_back(&op);
+      if (isa<AsyncCopyOp>(op)) {
+        last = &op;
+        moved.insert_range(leading);
+        leading.clear();
+      } else if (!isa<AllocOp>(op) &&
+                 (!isPure(&op) || op.getNumRegions() != 0)) {
+        break;
+      }
+    }
+    return last;
+  }
 
   /// Registers a thread needs to hold a tile that no two threads share.
   int64_t registersOf(LoadOp load) {
@@ -120,6 +131,7 @@ struct HoistLoadsPass
     return true;
   }
 
+  int64_t maxRegisters = 0, fenceRegisters = 0;
   int64_t registers = 0; ///< Of the loads moved in the current block.
   llvm::DenseSet<Operation *> moved;
 };

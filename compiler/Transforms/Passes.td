@@ -8,32 +8,33 @@ include "mlir/Pass/PassBase.td"
 def ExpandStatePass : Pass<"replay-expand-state", "::replayjit::internal::replay::KernelOp"> {
   let summary = "Replace replay-level operations by tile programs";
   let description = [{
-    Expands each `replay.contract` and `replay.flush` of a state, and erases
-    `replay.reconstruct`.
+    A state that is not formed is read as each use says; afterwards no state is left.
 
-    `readout=output-only`: `S x = A (S0 x) + sum_j d_j W_j (k_j . x)`. The state
-    is not formed; all sums are f32.
+    `replay.contract`: `S x = A (S0 x) + sum_j d_j W_j (k_j . x)`. The state is not
+    formed; all sums are f32.
     ```mlir
     %o = replay.contract %s, %x          // before
     // after, for each K tile:           %p = reduce(%s0 * broadcast(%x))
     //        once:                      %r = reduce(%d * (W * reduce(%k * %x)))
     //                                   %o = A * sum(%p) + %r
     ```
-    `readout=rebuild`: each K tile of S is formed by a dot,
-    `S0 A + (W d)^T k`, and contracted with every vector at once.
-    Numeric effect: the dot rounds W d and k to `precision`.
+    With `rebuild` each K tile of S is formed by a dot, `S0 A + (W d)^T k`, and
+    contracted with every vector at once. Numeric effect: the dot rounds W d and k
+    to that precision.
 
-    A flush walks the K tiles: output-only adds the ring's rows in chunks of
-    `flush-rows`; rebuild forms each tile again, as its readout did.
+    `replay.flush` and `replay.form` form each K tile: `rows` rows of the ring a
+    step, or by one dot. A formed state becomes its f32 tiles, also where `scf.for`
+    carries it or `scf.if` gives it:
+    ```mlir
+    %t = scf.for .. iter_args(%s = %s0) -> (!replay.state<32x128, tiles 64>) {
+      %u = replay.update %s decay %a     // before
+    // after: iter_args(%x = .., %y = ..) -> (tensor<32x64xf32>, tensor<32x64xf32>)
+    //   %u = %x * splat(%a), %v = %y * splat(%a)
+    ```
 
-    Preconditions: `block-k` divides the state's columns.
+    Preconditions: only operations of this dialect use a state, but for `scf.for`,
+    `scf.if` and `scf.yield`, which take formed ones.
   }];
-  let options = [
-    Option<"rebuild", "rebuild", "bool", "false", "form the state to read it">,
-    Option<"blockK", "block-k", "int", "128", "columns per K tile">,
-    Option<"flushRows", "flush-rows", "int", "4", "ring rows per step of a flush">,
-    Option<"precision", "precision", "std::string", "\"tf32\"",
-           "of the rebuild readout's dot">];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
                            "::mlir::scf::SCFDialect"];
 }
@@ -48,14 +49,41 @@ def UnrollTilesPass : Pass<"replay-unroll-tiles", "::replayjit::internal::replay
   let dependentDialects = ["::mlir::scf::SCFDialect"];
 }
 
-def FuseFlushPass : Pass<"replay-fuse-flush", "::replayjit::internal::replay::KernelOp"> {
-  let summary = "Keep the tile that the readout loaded for the flush";
+def StageLoadsPass : Pass<"replay-stage-loads", "::replayjit::internal::replay::KernelOp"> {
+  let summary = "Copy views to shared memory before their tiles are loaded";
   let description = [{
-    Replaces a load by an earlier load of the same tile that dominates it, so
-    that a flush reads no checkpoint. No numeric effect.
+    A view of at least `replay.stage_bytes` (a kernel without it stays as it is)
+    whose tiles are loaded becomes a stage: its asynchronous copy starts as early
+    in its block as the address is known, the block waits for it before the first
+    load, and all loads read the stage. So a thread holds no registers for what is
+    on its way, and what is loaded twice comes from memory once. No numeric effect.
 
-    Preconditions: the tiles of one row together fit in `max-registers`
-    registers a thread; nothing between the loads stores through the pointer.
+    Preconditions, else a remark says why a view stays: adjacent rows, of a static
+    number or of at most a known one; an address, and bytes a row, that are
+    multiples of 16; a first load that stands in the view's own block, outside of
+    loops and in a kernel without roles; and nothing in between that may write what
+    is loaded. The target needs bulk copies.
+    ```mlir
+    %t = replay.load %v[%i, %j]        // becomes
+    replay.async_copy %v, %buffer[%c0]
+    replay.wait %buffer[%c0]
+    %s = replay.stage %buffer[%c0]
+    %t = replay.load %s[%i, %j]
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
+def ReuseLoadsPass : Pass<"replay-reuse-loads", "::replayjit::internal::replay::KernelOp"> {
+  let summary = "Keep a tile that is loaded again";
+  let description = [{
+    Replaces a load by an earlier load of the same tile that dominates it: a flush
+    then reads no checkpoint that its readout has read. No numeric effect.
+
+    Preconditions: all tiles kept together fit in the kernel's
+    `replay.reuse_registers`; nothing between the loads may write what they read.
+    Writes are what operations declare as their effects; two pointers are told
+    apart by `replay.readonly` and `replay.noalias` (see `replay.kernel`).
     ```mlir
     %t = replay.load %s0[%i, %j]         // both stay one load:
     scf.if %flush {
@@ -63,8 +91,6 @@ def FuseFlushPass : Pass<"replay-fuse-flush", "::replayjit::internal::replay::Ke
     }
     ```
   }];
-  let options = [Option<"maxRegisters", "max-registers", "int", "128",
-                        "registers a thread may keep for such tiles">];
 }
 
 def HoistLoadsPass : Pass<"replay-hoist-loads", "::replayjit::internal::replay::KernelOp"> {
@@ -72,28 +98,27 @@ def HoistLoadsPass : Pass<"replay-hoist-loads", "::replayjit::internal::replay::
   let description = [{
     Moves the loads of each block to its start, with the pure operations that
     give their addresses, smallest tile first, so that a block waits for memory
-    once. A load stays behind a store through its own pointer; pointers of
-    different arguments do not overlap, except where the operator contract says
-    so (the cursor for an absent force_flush, and neither is stored to). Loads
-    that would need more than `max-registers` registers a thread stay. If they
-    are many, `nvvm.pmevent` ends them, which the assembler moves no load across: it
-    would put one behind arithmetic that waits for another. No numeric effect.
+    once; behind the asynchronous copies that stand there. A load stays behind
+    what may write the memory it reads, by the same rules as in
+    `replay-reuse-loads`, behind a `replay.load_fence`, and where it reads shared
+    memory. Loads that would need more than the kernel's `replay.hoist_registers`
+    a thread stay. If those that moved need `replay.fence_registers`, a
+    `replay.load_fence` ends them. No numeric effect.
   }];
-  let dependentDialects = ["::mlir::NVVM::NVVMDialect"];
-  let options = [Option<"maxRegisters", "max-registers", "int", "176",
-                        "registers a thread may hold for loads in flight">];
 }
 
 def AssignLayoutsPass : Pass<"replay-assign-layouts", "::replayjit::internal::replay::KernelOp"> {
   let summary = "Give every tile a layout";
   let description = [{
     Sets the encoding of every tile type and inserts `replay.convert_layout`
-    where an operation needs another one. Anchors come first, in this order:
-    results of matrix-unit dots; rank-2 loads, largest first (8 lanes a row, or 16
-    in a block of one warp, 16 bytes each); scans, exponentials and logarithms, which have theirs from the
-    start: a scan's axis lies in registers, an exponential is computed once. From each
-    anchor layouts flow to operands and users; the first to reach a value wins. No numeric
-    effect, except that a reduction adds in the order of its layout.
+    where an operation needs another one. What an operation needs and what follows
+    for its tiles it says itself (`LayoutOpInterface`). Anchors come first, in this
+    order: results of matrix-unit dots; rank-2 accesses, largest first
+    (`replay.lanes_per_row` lanes a row, 16 bytes each); scans, exponentials and
+    logarithms, which have theirs from the start: a scan's axis lies in registers,
+    an exponential is computed once. From each anchor layouts flow to operands and
+    users; the first to reach a value wins. No numeric effect, except that a
+    reduction adds in the order of its layout.
   }];
 }
 

@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <fmt/format.h>
+#include <limits>
 
 namespace replayjit::internal {
 
@@ -29,6 +30,14 @@ Status validateLowerBound(const DecodeSpec &spec, float lowerBound) {
         "{} or more",
         lowerBound, spec.ringDepth, mostDecay,
         -std::floor(1000 * mostDecay / steps) / 1000)); // rounded towards 0
+  // Of two infinite sums of gates the difference would be NaN.
+  constexpr double mostSum = std::numeric_limits<float>::max();
+  if (spec.ringFormat == RingFormat::Prefix &&
+      spec.ringDepth * -double(lowerBound) > mostSum)
+    return Status::invalid(fmt::format(
+        "lowerBound: {} is not allowed with a prefix ring of ringDepth = {}; "
+        "ringDepth |lowerBound| must be a number of fp32",
+        lowerBound, spec.ringDepth));
   return Status::ok();
 }
 
@@ -85,6 +94,36 @@ static Status checkTritonArgs(const DecodeSpec &spec, const DecodeArgs &args) {
   return Status::ok();
 }
 
+Status
+checkOwnSlots(int32_t rows,
+              std::initializer_list<std::pair<const char *, int64_t>> strides) {
+  for (auto [name, stride] : strides)
+    if (rows > 1 && stride == 0)
+      return Status::invalid(
+          fmt::format("{}: 0 is not allowed with {} rows; it gives all of them "
+                      "one slot, which they would write at once",
+                      name, rows));
+  return Status::ok();
+}
+
+/// Rows may read one state, and forks do, where they write no part of it.
+static Status checkOwnSlots(const DecodeSpec &spec, const DecodeArgs &args) {
+  const bool hasRing = spec.ringDepth > 1;
+  const bool ownsState =
+      !spec.hasDstIndices || (hasRing && !spec.hasRingIndices);
+  auto strideIf = [](bool counts, int64_t stride) {
+    return counts ? stride : 1;
+  };
+  return checkOwnSlots(
+      args.batch,
+      {{"stateIndexStride", strideIf(ownsState, args.stateIndexStride)},
+       {"ringIndexStride",
+        strideIf(hasRing && spec.hasRingIndices, args.ringIndexStride)},
+       {"dstIndexStride", strideIf(spec.hasDstIndices, args.dstIndexStride)},
+       {"trackIndexStride",
+        strideIf(spec.hasTrackIndices, args.trackIndexStride)}});
+}
+
 Status validateArgs(const DecodeSpec &spec, const DecodeArgs &args) {
   const ArgumentValues values{spec, decodeArguments(), &args};
   if (Status status = checkCounts(values); !status)
@@ -101,7 +140,9 @@ Status validateArgs(const DecodeSpec &spec, const DecodeArgs &args) {
   if (spec.abi == LaunchAbi::Triton)
     if (Status status = checkTritonArgs(spec, args); !status)
       return status;
-  return checkStrides(values, args.batch > 1);
+  if (Status status = checkStrides(values, args.batch > 1); !status)
+    return status;
+  return checkOwnSlots(spec, args);
 }
 
 //===----------------------------------------------------------------------===//

@@ -77,7 +77,8 @@ ArgumentTable layerArguments();
 ReplayLayer layerOf(const DecodeArgs &args);
 void setLayer(DecodeArgs &args, const ReplayLayer &layer);
 
-/// What a kernel found wrong with a row that it then treated as padding.
+/// What a kernel found wrong with a row, which it then treated as padding if
+/// nothing else is said.
 enum class ErrorKind : uint32_t {
   None = 0,
   StateSlot = 1, ///< state_indices >= slots (src_indices of materialize)
@@ -91,18 +92,23 @@ enum class ErrorKind : uint32_t {
   NotFlushed = 8,    ///< a cursor other than 0 where a ring must be empty
   FlushedTooFar = 9, ///< tokens to leave out that are folded already
   AdvanceBy = 10,    ///< advance_by beyond the ring, or of a row that flushed
+  StepMismatch = 11, ///< a step that began and is not the one to commit
+  // Of a row that is no padding:
+  Overflow = 12, ///< a number beyond fp16 was stored as its largest
 };
 
 /// Memory that the device writes (system scope) and the host may read at any
 /// time, such as host-mapped memory. Zero it before use. `count` grows by one
 /// for each bad row of each launch, and of each layer of a materialize launch;
 /// the first one fills in the rest, `kind` last. Indices are checked whether or
-/// not the row flushes, so a bad one makes a live row padding.
+/// not the row flushes, so a bad one makes a live row padding. A row with an
+/// Overflow may count more than once.
 struct ErrorWord {
   uint32_t count = 0;
   uint32_t kind = 0; ///< ErrorKind
   int32_t row = 0, layer = 0;
-  int64_t value = 0; ///< The index or cursor that is not allowed.
+  int64_t value = 0; ///< The index or cursor that is not allowed; of Overflow
+                     ///< the number's magnitude, rounded down.
 };
 
 /// Where a slot's ring stands between two launches. A tracking slot is another
@@ -149,8 +155,15 @@ inline int64_t rowsOf(const DecodeArgs &args) { return args.batch; }
 /// What a family that takes them has as FamilyDescriptor::parameters.
 std::vector<Parameter> decodeParameters(const DecodeSpec &spec);
 
+/// Refuses a stride of 0, by name, of indices of which each of `rows` rows needs
+/// one of its own.
+Status
+checkOwnSlots(int32_t rows,
+              std::initializer_list<std::pair<const char *, int64_t>> strides);
+
 /// Gate::LowerBound: lower_bound must be finite and negative. Predecayed rings
-/// grow as exp(-P): (L-1) |lower_bound| may be at most 80.
+/// grow as exp(-P): (L-1) |lower_bound| may be at most 80. With prefix rings
+/// L |lower_bound| must be finite in fp32.
 Status validateLowerBound(const DecodeSpec &spec, float lowerBound);
 
 } // namespace replayjit::internal

@@ -36,6 +36,9 @@ static bool hasBoundedFormat(const DecodeSpec &spec) {
 static bool hasNoCap(const DecodeTuning &tuning) {
   return tuning.maxRegisters == 0;
 }
+static bool hasNoStages(const DecodeTuning &tuning) {
+  return tuning.stageBytes == 0;
+}
 
 static constexpr Few floats = {F32, BF16, F16};
 /// Most kernels have an fp32 state.
@@ -368,6 +371,16 @@ static constexpr Fact<DecodeTuning> tuningTable[] = {
         .parts = {"mr"},
         .isImplied = hasNoCap,
         .draws = {0, 0, 0, 96, 168, 255},
+    }),
+    fact<&DecodeTuning::stageBytes>({
+        .name = "stageBytes",
+        .allowed = {16, 1 << 20, {0}},
+        .doc = "The least bytes that a block copies to shared memory before it "
+               "loads them; 0: none",
+        .flag = "--stage-bytes",
+        .parts = {"st"},
+        .isImplied = hasNoStages,
+        .draws = {0, 0, 16, 2048},
     }),
 };
 static_assert(isComplete<DecodeTuning>(tuningTable));

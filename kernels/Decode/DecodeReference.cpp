@@ -1,6 +1,6 @@
 //===- DecodeReference.cpp - The decode step in fp64 ----------------------===//
 //
-// Slow and obvious on purpose. R1 to R17 are the rules listed in the header:
+// Slow and obvious on purpose. R1 to R18 are the rules listed in the header:
 // here the token and the recurrence, in DecodeReferenceMemory.cpp what a launch
 // does to memory.
 //
@@ -8,6 +8,7 @@
 
 #include "kernels/Decode/DecodeReference.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace replayjit::internal {
@@ -67,9 +68,11 @@ static void readVector(const DecodeSpec &spec, const HostTensor &tensor,
 
 double gateOf(const DecodeSpec &spec, double lowerBound, double aLog,
               double x) {
+  const double rate =
+      std::exp(std::clamp<double>(aLog, -mostLogRate, mostLogRate));
   if (spec.gate == Gate::LowerBound)
-    return lowerBound * sigmoid(std::exp(aLog) * x);
-  return -std::exp(aLog) * softplus(x);
+    return lowerBound * sigmoid(rate * x);
+  return -rate * softplus(x);
 }
 
 DecodeToken readToken(const DecodeSpec &spec, const DecodeArgs &args, int row) {

@@ -22,9 +22,12 @@
 //  R5 With x = a + dt_bias: g = -exp(A_log) softplus(x),
 //     softplus(x) = x > 20 ? x : log(1 + exp(x)). Gate::LowerBound:
 //     g = lower_bound sigmoid(exp(A_log) x). GDN has one x and so one g for a
-//     value head, KDA one for each of its K channels.
+//     value head, KDA one for each of its K channels. An A_log beyond 87 or -87
+//     (mostLogRate) counts as that, so that exp(A_log) is neither infinite nor
+//     zero: an x of plus infinity forgets all, one of minus infinity nothing.
 //  R6 q and k are divided by sqrt(sum x^2 + 1e-6) over K if qkL2Norm; then q
-//     is multiplied by scale.
+//     is multiplied by scale. Kernels take the sum in fp32, which x below 1e18
+//     fits: a vector whose sum is infinite there becomes zero.
 //  R7 Value head hv reads key head hv / (HV/H).
 //  R8 S = S0 diag(exp(sum of all g)) + sum_j d_j (exp(sum of g after j) k_j)^T,
 //     a product of vectors being that of their channels.
@@ -48,6 +51,12 @@
 //  R17 Each bad row of R2 adds 1 to ErrorWord::count. The first to do so fills
 //     in the rest with the first of its ErrorKinds. Materialize: each bad row
 //     does so in each layer.
+//  R18 What is stored in fp16 (out, S, d, k) saturates: a finite number that
+//     would round to infinity becomes 65504 or -65504. A row in which that
+//     happens is reported (Overflow) like a bad row, perhaps more often than
+//     once, and is no padding; LaunchAbi::Triton reports nothing. Infinities
+//     and NaN are stored as they are. bf16 has the range of fp32, in which all
+//     is computed: what rounds to infinity there (from 3.39e38 on) does so.
 //
 //===----------------------------------------------------------------------===//
 #ifndef REPLAYJIT_KERNELS_DECODE_DECODEREFERENCE_H
@@ -74,6 +83,9 @@ struct HostTensor {
     storeElement(type, reinterpret_cast<void *>(address), row * pitch + index,
                  value);
   }
+  /// R18: the same for what a launch computes; the magnitude of what was too
+  /// large is kept in `overflow`.
+  void store(int64_t row, int64_t index, double value, double &overflow) const;
 };
 
 /// The arguments of a launch as typed views. A view's row is a batch row or a
@@ -136,6 +148,9 @@ bool flushes(const DecodeSpec &spec, const DecodeArgs &args, int row);
 /// R17 for one bad row. `address` is that of an ErrorWord, or 0.
 void reportError(uint64_t address, ErrorKind kind, int row, int layer,
                  int64_t value);
+
+/// R18, where a row of a launch had to saturate: `overflow` is above 0.
+void reportOverflow(uint64_t address, int row, int layer, double overflow);
 
 /// Where a state and its ring are, as typed views of host memory.
 struct ReplayTensors {

@@ -1,6 +1,6 @@
 //===- DecodeReferenceMemory.cpp - What a launch does to memory -----------===//
 //
-// R1 to R17 are the rules listed in DecodeReference.h.
+// R1 to R18 are the rules listed in DecodeReference.h.
 //
 //===----------------------------------------------------------------------===//
 
@@ -8,6 +8,7 @@
 #include "kernels/Decode/RowRules.h"
 #include "kernels/Families.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -75,6 +76,23 @@ void reportError(uint64_t address, ErrorKind kind, int row, int layer,
     word = {0, uint32_t(kind), row, layer, value};
   ++word.count;
   std::memcpy(reinterpret_cast<void *>(address), &word, sizeof(word));
+}
+
+void HostTensor::store(int64_t row, int64_t index, double value,
+                       double &overflow) const {
+  constexpr double largest = 65504;
+  if (type == DataType::F16 && std::isfinite(value) &&
+      std::isinf(roundTo(type, value))) {
+    overflow = std::max(overflow, std::abs(value));
+    value = std::copysign(largest, value);
+  }
+  set(row, index, value);
+}
+
+void reportOverflow(uint64_t address, int row, int layer, double overflow) {
+  if (overflow > 0)
+    reportError(address, ErrorKind::Overflow, row, layer,
+                int64_t(std::min(overflow, 0x1p62)));
 }
 
 //===----------------------------------------------------------------------===//
@@ -172,8 +190,9 @@ public:
       result[i] += tensors.gRing.get(row.ringSlot, at(hv, newest, G, i));
     return result;
   }
-  void storeD(int hv, int v, double d) const {
-    tensors.dRing.set(row.ringSlot, at(hv, place, spec.headDimV, v), d);
+  void storeD(int hv, int v, double d, double &overflow) const {
+    tensors.dRing.store(row.ringSlot, at(hv, place, spec.headDimV, v), d,
+                        overflow);
   }
   void storeGates(int hv, const std::vector<double> &gates) const {
     const int G = gateWidth(spec);
@@ -181,12 +200,14 @@ public:
       tensors.gRing.set(row.ringSlot, at(hv, place, G, i), gates[i]);
   }
   /// `gates` are those of R13, for which H = HV.
-  void storeK(int h, const double *k, const std::vector<double> &gates) const {
+  void storeK(int h, const double *k, const std::vector<double> &gates,
+              double &overflow) const {
     for (int i = 0; i < spec.headDimK; ++i) {
       double value = k[i];
       if (spec.ringFormat == RingFormat::Predecayed)
         value *= std::exp(-gates[i]);
-      tensors.kRing.set(row.ringSlot, at(h, place, spec.headDimK, i), value);
+      tensors.kRing.store(row.ringSlot, at(h, place, spec.headDimK, i), value,
+                          overflow);
     }
   }
 
@@ -213,6 +234,7 @@ static void stepRow(const DecodeSpec &spec, const DecodeArgs &args, int index,
   const Appending ring(spec, tensors, row);
   const bool keepsToken = row.keepsToken(spec);
   const bool appends = !row.flushes || keepsToken;
+  double overflow = 0; // R18
   for (int hv = 0; hv < HV; ++hv) {
     const int h = hv / (HV / H); // R7
     const std::vector<double> S =
@@ -228,16 +250,17 @@ static void stepRow(const DecodeSpec &spec, const DecodeArgs &args, int index,
         kq += k[i] * q[i];
       }
       const double d = token.beta[hv] * (token.v[hv * V + v] - Sk);
-      tensors.out.set(index, hv * V + v, Sq + d * kq);
+      tensors.out.store(index, hv * V + v, Sq + d * kq, overflow);
       if (appends)
-        ring.storeD(hv, v, d);
+        ring.storeD(hv, v, d, overflow);
       for (int i = 0; i < K; ++i) {
         const int64_t at = (int64_t(hv) * V + v) * K + i;
         const double next = S[v * K + i] * alpha[i] + d * k[i];
         if (row.flushes) // R10, R14
-          tensors.state.set(row.dstSlot, at, keepsToken ? S[v * K + i] : next);
+          tensors.state.store(row.dstSlot, at, keepsToken ? S[v * K + i] : next,
+                              overflow);
         if (row.trackSlot >= 0) // R16
-          tensors.state.set(row.trackSlot, at, next);
+          tensors.state.store(row.trackSlot, at, next, overflow);
       }
     }
     if (!appends)
@@ -245,8 +268,9 @@ static void stepRow(const DecodeSpec &spec, const DecodeArgs &args, int index,
     const std::vector<double> gates = ring.gates(hv, &token.g[hv * G]);
     ring.storeGates(hv, gates);
     if (hv % (HV / H) == 0)
-      ring.storeK(h, k, gates);
+      ring.storeK(h, k, gates, overflow);
   }
+  reportOverflow(args.errorWord, index, args.layer, overflow);
 }
 
 void replayStep(const DecodeSpec &spec, const DecodeArgs &args) {

@@ -227,6 +227,12 @@ Status validatePool(const DecodeSpec &spec, const DecodeTuning &tuning,
         fmt::format("hasProgrammaticLaunch: true is not allowed for {}; it "
                     "needs sm_90 or later",
                     target.chip));
+  if (tuning.stageBytes > 0 && !target.hasBulkCopy)
+    return Status::error(
+        StatusCode::Unsupported,
+        fmt::format("stageBytes: {} is not allowed for {}; bulk copies need "
+                    "sm_90 or later",
+                    tuning.stageBytes, target.chip));
   if (spec.readout == Readout::Rebuild && target.capability < 80)
     return Status::error(
         StatusCode::Unsupported,
@@ -246,6 +252,14 @@ Status validate(const DecodeSpec &spec, const DecodeTuning &tuning,
 //===----------------------------------------------------------------------===//
 // Names and presets
 //===----------------------------------------------------------------------===//
+
+bool storesF16(const DecodeSpec &spec) {
+  const FamilyTraits &traits = traitsOf(spec);
+  const bool appends = traits.tokens && traits.rings && spec.ringDepth > 1;
+  return (traits.states && spec.stateType == DataType::F16) ||
+         (appends && spec.ringType == DataType::F16) ||
+         (traits.tokens && spec.outType == DataType::F16);
+}
 
 DecodeSpec canonical(DecodeSpec spec) {
   return canonicalOf(spec, decodeFacts());

@@ -140,6 +140,8 @@ struct DecodeTuning {
   int numWarps = 4;
   int flushRows = 4;
   int maxRegisters = 0;
+  /// Views that hold as many bytes come through shared memory; 0: none.
+  int stageBytes = 0;
 
   bool operator==(const DecodeTuning &) const = default;
 };
@@ -169,6 +171,21 @@ DecodeSpec canonical(DecodeSpec spec);
 /// qwen3-next, qwen3.5-27b, qwen3.5-397b (GDN), kimi-linear, kimi-k3,
 /// ling-flash (KDA); heads are split over `tensorParallel` ranks.
 Result<DecodeSpec> modelPreset(const std::string &model, int tensorParallel);
+
+/// What the dot of Readout::Rebuild rounds its operands to: the type of the
+/// outputs; or tf32, written as F32, which has the digits of fp16, where a ring
+/// may hold numbers beyond the range of fp16.
+constexpr DataType readoutType(const DecodeSpec &spec) {
+  const bool fits = spec.ringType == DataType::F16;
+  return spec.outType == DataType::F16 && !fits ? DataType::F32 : spec.outType;
+}
+
+/// What A_log is cut to, either way: exp of it is then a normal number of fp32,
+/// neither zero nor infinite, whatever it is multiplied with.
+inline constexpr double mostLogRate = 87;
+
+/// True if a launch stores something in fp16, which ends at 65504.
+bool storesF16(const DecodeSpec &spec);
 
 // What families of states share; see FamilyDescriptor.
 

@@ -24,25 +24,51 @@ struct BlockChoice {
   int blockV, numWarps;
   int maxRegisters; ///< So that more blocks share a multiprocessor; K = 128.
   int flushRows;    ///< Fewer are less code to fetch, more are fewer trips.
+  int stagedK = 0;  ///< Columns per K tile, if they are staged.
 };
 } // namespace
+
+/// State and ring rows are worth a stage, a token's vectors are not.
+constexpr int stageBytes = 2048;
 
 constexpr int64_t anyNumber = std::numeric_limits<int64_t>::max();
 // Measured on an H200 with K = V = 128 and HV = 32. Few heads do not fill the
 // GPU: smaller blocks shorten the way of one token. Whole heads load the ring,
 // q and k once. Half the state's bytes reach that point with fewer heads.
-constexpr BlockChoice fp32Blocks[] = {{32, 32, 4, 144, 2},
-                                      {128, 64, 4, 0, 2},
-                                      {4096, 64, 4, 168, 2},
+// Stages let more blocks share a multiprocessor, which pays once all of them
+// have work; what cannot be staged takes the choice after it.
+constexpr BlockChoice fp32Blocks[] = {
+    {32, 32, 4, 144, 2},   {128, 64, 4, 0, 2},
+    {2048, 64, 4, 168, 2}, {anyNumber, 64, 4, 128, 2, 64},
+    {4096, 64, 4, 168, 2}, {anyNumber, 128, 4, 0, 2}};
+constexpr BlockChoice bf16Blocks[] = {{32, 16, 2, 0, 2},
+                                      {1024, 64, 4, 168, 2},
+                                      {anyNumber, 64, 2, 128, 2, 64},
                                       {anyNumber, 128, 4, 0, 2}};
-constexpr BlockChoice halfBlocks[] = {
-    {32, 16, 2, 0, 2}, {256, 64, 4, 168, 2}, {anyNumber, 128, 4, 0, 2}};
+constexpr BlockChoice fp16Blocks[] = {{32, 16, 2, 0, 2},
+                                      {256, 64, 4, 168, 2},
+                                      {2048, 128, 4, 0, 2},
+                                      {anyNumber, 64, 2, 128, 2, 64},
+                                      {anyNumber, 128, 4, 0, 2}};
 // A scan of the gates for each block: larger ones pay sooner. Where the gates
 // are sums, their exchange costs a whole head more than it saves.
 constexpr BlockChoice kdaBlocks[] = {{32, 32, 4, 0, 2},
                                      {128, 64, 4, 0, 2},
                                      {4096, 64, 4, 168, 2},
                                      {anyNumber, 128, 4, 0, 2}};
+// With a raw ring. A stage of the whole K: a flush scans the gates of each
+// tile.
+constexpr BlockChoice kdaBf16Blocks[] = {{32, 32, 4, 0, 2},
+                                         {128, 64, 4, 0, 2},
+                                         {512, 64, 4, 168, 2},
+                                         {anyNumber, 128, 4, 168, 1, 128},
+                                         {anyNumber, 128, 4, 0, 2}};
+constexpr BlockChoice kdaFp16Blocks[] = {{32, 32, 4, 0, 2},
+                                         {128, 64, 4, 0, 2},
+                                         {256, 64, 4, 168, 2},
+                                         {2048, 128, 4, 0, 2},
+                                         {anyNumber, 128, 4, 168, 1, 128},
+                                         {anyNumber, 128, 4, 0, 2}};
 constexpr BlockChoice prefixBlocks[] = {
     {32, 32, 4, 0, 2}, {128, 64, 4, 0, 2}, {anyNumber, 64, 4, 168, 2}};
 // Without a ring a head's rows share q and k alone, and a block of one warp
@@ -52,6 +78,12 @@ constexpr BlockChoice packedHalfBlocks[] = {{128, 8, 1, 0, 1},
                                             {anyNumber, 16, 1, 0, 1}};
 // Where a thread holds less, more warps share the rows.
 constexpr BlockChoice smallThreadBlocks[] = {{anyNumber, 32, 8, 0, 2}};
+
+static std::span<const BlockChoice> select(bool condition,
+                                           std::span<const BlockChoice> yes,
+                                           std::span<const BlockChoice> no) {
+  return condition ? yes : no;
+}
 
 static std::span<const BlockChoice> blocksFor(const DecodeSpec &spec,
                                               bool smallThreads) {
@@ -63,18 +95,34 @@ static std::span<const BlockChoice> blocksFor(const DecodeSpec &spec,
     return packedBlocks;
   if (spec.ringFormat == RingFormat::Prefix)
     return prefixBlocks;
-  if (spec.isKda)
+  if (spec.isKda && spec.ringFormat != RingFormat::Raw)
     return kdaBlocks;
-  if (spec.stateType != DataType::F32)
-    return halfBlocks;
-  return fp32Blocks;
+  if (spec.stateType == DataType::BF16)
+    return select(spec.isKda, kdaBf16Blocks, bf16Blocks);
+  if (spec.stateType == DataType::F16)
+    return select(spec.isKda, kdaFp16Blocks, fp16Blocks);
+  return select(spec.isKda, kdaBlocks, fp32Blocks);
+}
+
+/// True for what was measured with stages, of which several blocks fit in a
+/// multiprocessor's shared memory. A state that is stored to other slots is not
+/// staged in parts.
+static bool canStage(const DecodeSpec &spec, const Target &target) {
+  const FamilyTraits &traits = traitsOf(spec);
+  return traits.tokens && traits.rings && target.hasBulkCopy &&
+         target.maxSharedBytes > 200 * 1024 && spec.alignment % 16 == 0 &&
+         spec.alignment > 0 && spec.headDimK == 128 &&
+         spec.headDimV % 128 == 0 && spec.ringDepth <= 16 &&
+         spec.ringType == spec.stateType && !spec.hasDstIndices &&
+         !spec.hasTrackIndices;
 }
 
 static BlockChoice chooseBlock(std::span<const BlockChoice> choices,
-                               int64_t heads) {
+                               int64_t heads, bool canStage) {
   return *std::find_if(
-      choices.begin(), choices.end() - 1,
-      [heads](const BlockChoice &choice) { return heads <= choice.heads; });
+      choices.begin(), choices.end() - 1, [&](const BlockChoice &choice) {
+        return heads <= choice.heads && (canStage || !choice.stagedK);
+      });
 }
 
 DecodeTuning choosePoolTuning(const DecodeSpec &spec, int rows,
@@ -108,7 +156,8 @@ DecodeTuning choosePoolTuning(const DecodeSpec &spec, int rows,
   if (rows > 0)
     heads = int64_t(rows) * std::clamp(spec.numValueHeads, 1, maxHeads) *
             ((headDimV + 127) / 128) * 132 / std::max(1, multiprocessors);
-  BlockChoice block = chooseBlock(blocksFor(spec, smallThreads), heads);
+  BlockChoice block =
+      chooseBlock(blocksFor(spec, smallThreads), heads, canStage(spec, target));
   tuning.flushRows = std::min(block.flushRows, tuning.flushRows);
   tuning.blockV = std::min(block.blockV, paddedV);
   tuning.numWarps = block.numWarps;
@@ -125,6 +174,10 @@ DecodeTuning choosePoolTuning(const DecodeSpec &spec, int rows,
   // A thread that holds more than at K = 128 needs them all.
   if (paddedK <= 128 && tuning.blockV == block.blockV)
     tuning.maxRegisters = block.maxRegisters;
+  if (block.stagedK) {
+    tuning.blockK = block.stagedK;
+    tuning.stageBytes = stageBytes;
+  }
   return tuning;
 }
 

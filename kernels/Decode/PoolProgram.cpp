@@ -15,8 +15,14 @@ PoolProgram::PoolProgram(MLIRContext &context, const DecodeSpec &spec,
       tiles((spec.headDimV + rows - 1) / rows),
       b(context, kernelName(spec, tuning), declarations(spec), tuning.numWarps,
         spec.numValueHeads * tiles) {
-  if (tuning.maxRegisters)
-    b.limitRegisters(tuning.maxRegisters);
+  KernelBuilder::ThreadTuning threads;
+  threads.maxRegisters = tuning.maxRegisters;
+  threads.stageBytes = tuning.stageBytes;
+  // 16 lanes hold fewer columns each, of all the vectors that a row meets; a
+  // block of one warp has few rows and gains by it.
+  if (tuning.numWarps == 1)
+    threads.lanesPerRow = 16;
+  b.tune(threads);
   if (spec.hasProgrammaticLaunch)
     b.allowProgrammaticLaunch();
 }
@@ -114,6 +120,14 @@ void PoolProgram::reportFailure(Value layer) {
   });
 }
 
+void PoolProgram::reportOverflow(Value layer) {
+  if (!storesF16(spec))
+    return;
+  b.describe("error word");
+  OnOverflowOp::create(b, b.i32(int32_t(ErrorKind::Overflow)), at.row, layer,
+                       b.argument("errorWord"), spec.trapOnError);
+}
+
 //===----------------------------------------------------------------------===//
 // Offsets and views
 //===----------------------------------------------------------------------===//
@@ -189,7 +203,7 @@ Value PoolProgram::readState(Value total) {
   Value first = spec.isCircular ? b.i32(0) : b.subI(at.cursor, b.i32(1));
   auto rowsOf = [&](int64_t size) {
     return spec.isCircular ? Dim{spec.ringDepth, size}
-                           : Dim{0, -size, at.cursor};
+                           : Dim{spec.ringDepth, -size, at.cursor};
   };
   b.describe("dRing");
   Value dOffset =
@@ -211,6 +225,42 @@ Value PoolProgram::readState(Value total) {
   b.describe("replay");
   return ReconstructOp::create(b, type, s0, at.cursor, d, kr, g, total, at.base,
                                depth);
+}
+
+//===----------------------------------------------------------------------===//
+// Uses of a state
+//===----------------------------------------------------------------------===//
+
+Precision PoolProgram::rebuildPrecision() const {
+  switch (readoutType(spec)) {
+  case DataType::BF16:
+    return Precision::Bf16;
+  case DataType::F16:
+    return Precision::F16;
+  default:
+    return Precision::Tf32;
+  }
+}
+
+ContractOp PoolProgram::contract(Value state, ValueRange vectors) {
+  SmallVector<Type> results(vectors.size(), b.tileType({rows}));
+  PrecisionAttr rebuild;
+  if (spec.readout == Readout::Rebuild)
+    rebuild = PrecisionAttr::get(b.getContext(), rebuildPrecision());
+  return ContractOp::create(b, results, state, vectors,
+                            b.getI32IntegerAttr(tuning.blockK), rebuild);
+}
+
+void PoolProgram::flush(Value state, ValueRange destinations, Value decay,
+                        Value d, Value k) {
+  IntegerAttr rowsPerStep; // A rebuilt state takes all at once.
+  Precision precision = rebuildPrecision();
+  if (spec.readout == Readout::OutputOnly) {
+    rowsPerStep = b.getI32IntegerAttr(tuning.flushRows);
+    precision = Precision::Ieee;
+  }
+  FlushOp::create(b, state, decay, d, k, destinations,
+                  b.getI32IntegerAttr(tuning.blockK), rowsPerStep, precision);
 }
 
 Value PoolProgram::trueValue() {

@@ -80,6 +80,9 @@ protected:
   Value allLegal();
   /// One block of the row tells the host of the first check that failed.
   void reportFailure(Value layer);
+  /// What follows tells the host of numbers that fp16 cannot hold, if anything
+  /// is stored in it.
+  void reportOverflow(Value layer);
 
   //===--- Offsets (elements, i64) and views ---------------------------------//
 
@@ -100,10 +103,20 @@ protected:
   /// Checkpoint and ring; `total` as read above, if the format has one.
   Value readState(Value total);
 
+  //===--- Uses of a state ---------------------------------------------------//
+
+  /// Its products with vectors over K, read as the spec and the tuning say.
+  replay::ContractOp contract(Value state, mlir::ValueRange vectors);
+  /// Stores it, after an update if that is given, formed as they say.
+  void flush(Value state, mlir::ValueRange destinations, Value decay = {},
+             Value d = {}, Value k = {});
+
   Value trueValue();
   Value negated(Value condition);
 
 private:
+  /// What a dot over the ring's rows rounds its operands to.
+  replay::Precision rebuildPrecision() const;
   Value stateView(Value pointer, Value slot, Value isWanted);
 };
 

@@ -56,6 +56,8 @@ void TokenProgram::fixStrides() {
 }
 
 void TokenProgram::row() {
+  if (isNative)
+    reportOverflow(b.argument("layer"));
   readPlaces();
   Value isThere = negated(isNull(at.slot));
   b.branch(
@@ -141,7 +143,10 @@ TokenProgram::GateValues TokenProgram::readGate() {
   Value beta = scalar("b", inRow("bStride", at.head));
   Value aLog = scalar("aLog", b.toI64(at.head));
   b.describe("gate");
-  Value x = b.add(a, bias), rate = b.exp(aLog);
+  // Either factor of the gate may be infinite or zero, but not this one.
+  Value rate =
+      b.exp(b.max(b.min(aLog, b.f32(mostLogRate)), b.f32(-mostLogRate)));
+  Value x = b.add(a, bias);
   Value g;
   if (spec.gate == Gate::Softplus)
     g = b.mul(b.softplus(x), b.splat(b.neg(rate), x));
@@ -205,10 +210,7 @@ void TokenProgram::liveRow() {
   // number alpha multiplies the products, a vector the vectors.
   const GateValues &gate = token.gate;
   auto decayed = [&](Value x) { return spec.isKda ? b.mul(x, gate.alpha) : x; };
-  Type result = token.v.getType();
-  auto product =
-      ContractOp::create(b, TypeRange{result, result}, state,
-                         ValueRange{decayed(token.q), decayed(token.k)});
+  ContractOp product = contract(state, {decayed(token.q), decayed(token.k)});
   Value sq = product.getResult(0), sk = product.getResult(1);
   if (!spec.isKda) {
     Value alpha = b.splat(gate.alpha, token.v);
@@ -231,5 +233,5 @@ void TokenProgram::store(Value state, const Token &token, Value isWanted) {
   SmallVector<Value> destinations = {flushView(at.dst, isWanted)};
   if (spec.hasTrackIndices)
     destinations.push_back(flushView(trackSlot, isTracked));
-  FlushOp::create(b, state, token.gate.alpha, token.d, token.k, destinations);
+  flush(state, destinations, token.gate.alpha, token.d, token.k);
 }

@@ -52,7 +52,10 @@ Status validateArgs(const DecodeSpec &spec, const MaterializeArgs &args) {
     return Status::ok();
   if (Status status = checkPointers(values); !status)
     return status;
-  return checkStrides(values, args.batch > 1);
+  if (Status status = checkStrides(values, args.batch > 1); !status)
+    return status;
+  // Several rows may have one source.
+  return checkOwnSlots(args.batch, {{"dstIndexStride", args.dstIndexStride}});
 }
 
 std::vector<NamedAddress> addressesOf(const DecodeSpec &spec,

@@ -45,6 +45,7 @@ private:
   }
 
   void row(Value layer) {
+    reportOverflow(layer);
     at.slot = loadIndex("srcIndices", "srcIndexStride");
     at.dst = loadIndex("dstIndices", "dstIndexStride");
     check(isSlot(at.slot), ErrorKind::StateSlot, at.slot);
@@ -67,7 +68,7 @@ private:
       if (spec.ringFormat != RingFormat::Raw)
         total = readTotal();
       Value state = readState(total);
-      FlushOp::create(b, state, Value(), Value(), Value(), flushView(at.dst));
+      flush(state, flushView(at.dst));
     });
   }
 
@@ -83,7 +84,8 @@ private:
       if (argument.kind != Argument::Kind::Pointer)
         return word;
       Type element = b.elementType(argument.type.of(spec));
-      return PointerOp::create(b, PtrType::get(b.getContext(), element), word);
+      return PointerOp::create(b, PtrType::get(b.getContext(), element), word,
+                               /*noalias=*/true);
     };
     pool.state = field("state");
     pool.dRing = field("dRing");

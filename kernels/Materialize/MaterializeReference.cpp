@@ -3,6 +3,7 @@
 #include "kernels/Materialize/MaterializeReference.h"
 
 #include "kernels/Decode/RowRules.h"
+#include "kernels/Decode/SlotConflicts.h"
 
 #include <cstring>
 
@@ -50,14 +51,29 @@ void materializeLaunch(const DecodeSpec &spec, const MaterializeArgs &args) {
         reportError(args.errorWord, row.error, index, layer, row.badValue);
         continue;
       }
+      double overflow = 0; // R18
       for (int hv = 0; hv < spec.numValueHeads; ++hv) {
         const std::vector<double> S =
             materialize(spec, tensors, row.src, row.ringSlot, hv, row.cursor);
         for (size_t i = 0; i < S.size(); ++i)
-          tensors.state.set(row.dst, int64_t(hv) * S.size() + i, S[i]);
+          tensors.state.store(row.dst, int64_t(hv) * S.size() + i, S[i],
+                              overflow);
       }
+      reportOverflow(args.errorWord, index, layer, overflow);
     }
   }
+}
+
+Status checkSlots(const DecodeSpec &spec, const MaterializeArgs &args) {
+  SlotUses states;
+  for (int i = 0; i < args.batch; ++i) {
+    const MaterializeRow row = readRow(spec, args, i);
+    if (!row.isLive)
+      continue;
+    states.read(i, row.src);
+    states.write(i, row.dst);
+  }
+  return states.check("state slot");
 }
 
 } // namespace replayjit::internal

@@ -1,6 +1,6 @@
 //===- MaterializeReference.h - Materialize in fp64 -------------*- C++ -*-===//
 //
-// R1 to R17 are the rules listed in DecodeReference.h.
+// R1 to R18 are the rules listed in DecodeReference.h.
 //
 //===----------------------------------------------------------------------===//
 #ifndef REPLAYJIT_KERNELS_MATERIALIZE_MATERIALIZEREFERENCE_H
@@ -27,6 +27,9 @@ MaterializeRow readRow(const DecodeSpec &spec, const MaterializeArgs &args,
 
 /// Runs a launch on host memory.
 void materializeLaunch(const DecodeSpec &spec, const MaterializeArgs &args);
+
+/// As that of DecodeArgs, in SlotConflicts.h.
+Status checkSlots(const DecodeSpec &spec, const MaterializeArgs &args);
 
 } // namespace replayjit::internal
 

@@ -27,6 +27,41 @@ static ArgumentValues valuesOfGroup(const DecodeSpec &spec,
   return {spec, planGroupArguments(), &args.groups[group], inPlanGroup(group)};
 }
 
+/// Of rows that each write a slot of their own: in a step the cursor, the ring
+/// and the track slot, and otherwise the destination. Forks read one state.
+static Status checkOwnSlots(const DecodeSpec &spec, const PlanArgs &args) {
+  const int32_t rows = args.header ? args.batch : args.live;
+  const bool isStep = args.header != 0 || args.step != 0;
+  const bool writesRing = isStep && spec.ringDepth > 1;
+  auto shared = [rows](const std::string &name) {
+    return Status::invalid(
+        fmt::format("{}: 0 is not allowed with {} rows; it gives all of them "
+                    "one index, of what they would write at once",
+                    name, rows));
+  };
+  if (rows <= 1)
+    return Status::ok();
+  if (isStep && args.keyStride == 0)
+    return shared("keyStride");
+  for (int g = 0; g < args.numGroups; ++g) {
+    const PlanGroup &group = args.groups[g];
+    // What has no array of its own is the state's.
+    auto isShared = [](const PlanIndices &indices) {
+      return indices.in != 0 && indices.stride == 0;
+    };
+    if (group.state.stride == 0 &&
+        (!group.dst.in || (writesRing && !group.ring.in)))
+      return shared(inPlanGroup(g) + "state.stride");
+    if (isShared(group.dst))
+      return shared(inPlanGroup(g) + "dst.stride");
+    if (writesRing && isShared(group.ring))
+      return shared(inPlanGroup(g) + "ring.stride");
+    if (isStep && isShared(group.track))
+      return shared(inPlanGroup(g) + "track.stride");
+  }
+  return Status::ok();
+}
+
 static Status checkGroup(const DecodeSpec &spec, const PlanArgs &args,
                          int group) {
   const ArgumentValues values = valuesOfGroup(spec, args, group);
@@ -50,7 +85,7 @@ static Status checkBegin(const DecodeSpec &spec, const PlanArgs &args) {
   for (int g = 0; g < args.numGroups && readsRows(args); ++g)
     if (Status status = checkGroup(spec, args, g); !status)
       return status;
-  return Status::ok();
+  return checkOwnSlots(spec, args);
 }
 
 Status validateArgs(const DecodeSpec &spec, const PlanArgs &args) {

@@ -1,6 +1,6 @@
 //===- PlanBuilder.cpp - Begin and commit as programs ---------------------===//
 //
-// B1 to B8 and C1 to C3 are the rules listed in PlanReference.h. All is scalar:
+// B1 to B8 and C1 to C4 are the rules listed in PlanReference.h. All is scalar:
 // a block serves one row. What a launch does not give has address 0 and is a
 // load that is not wanted, so that nothing branches and all loads that do not
 // need each other are in flight together.
@@ -291,8 +291,8 @@ private:
     auto read = [&](const char *array, DataType type) {
       return load(array, type, row64, yes);
     };
-    Value isPending = b.allOf(
-        isNot0(step), b.isEqual(read("pending", DataType::I64), step)); // C1
+    Value pending = read("pending", DataType::I64);
+    Value isPending = b.allOf(isNot0(step), b.isEqual(pending, step)); // C1
     Value cursor = read("writePos", DataType::I32);
     Value isForced = isNot0(read("forceFlush", DataType::I32));
     Value key = b.toI64(read("rowKeys", DataType::I32));
@@ -321,6 +321,11 @@ private:
     store("pending", DataType::I64, row64, b.i64(0), agreed(isPending));
     b.when(b.allOf(isPending, negated(isLegal)), [&] { // C2
       report(b.i32(int32_t(ErrorKind::AdvanceBy)), b.i32(-1), b.toI64(count));
+    });
+    Value isOther = b.allOf(b.allOf(isNot0(step), isNot0(pending)),
+                            negated(b.isEqual(pending, step)));
+    b.when(isOther, [&] { // C4
+      report(b.i32(int32_t(ErrorKind::StepMismatch)), b.i32(-1), pending);
     });
   }
 };

@@ -1,13 +1,17 @@
 //===- PlanReference.cpp - Begin and commit on the host -------------------===//
 //
-// B1 to B8 and C1 to C3 are the rules listed in PlanReference.h.
+// B1 to B8 and C1 to C4 are the rules listed in PlanReference.h.
 //
 //===----------------------------------------------------------------------===//
 
 #include "kernels/Plan/PlanReference.h"
 
 #include "kernels/Decode/DecodeReference.h"
+#include "kernels/Decode/SlotConflicts.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cstring>
 
 namespace replayjit::internal {
@@ -178,8 +182,13 @@ void planBeginHost(const DecodeSpec &spec, const PlanArgs &args) {
 void planCommitHost(const DecodeSpec &spec, const PlanArgs &args) {
   const int64_t step = headerOf(args).step;
   for (int row = 0; row < args.batch; ++row) {
-    if (step == 0 || load<int64_t>(args.pending, row) != step) // C1
+    const int64_t pending = load<int64_t>(args.pending, row);
+    if (step == 0 || pending == 0) // C1
       continue;
+    if (pending != step) { // C4
+      reportError(args.errorWord, ErrorKind::StepMismatch, row, -1, pending);
+      continue;
+    }
     store<int64_t>(args.pending, row, 0);
     RingCursor cursor = {load<int32_t>(args.writePos, row), 0};
     if (spec.isCircular)
@@ -196,6 +205,39 @@ void planCommitHost(const DecodeSpec &spec, const PlanArgs &args) {
     if (spec.isCircular)
       store<int32_t>(args.bases, key, next->base);
   }
+}
+
+int32_t liveRows(const PlanArgs &args) {
+  return std::clamp(headerOf(args).live, 0, args.batch);
+}
+
+Status checkSlots(const DecodeSpec &spec, const PlanArgs &args) {
+  const bool isStep = headerOf(args).step != 0;
+  for (int g = 0; g < args.numGroups; ++g) {
+    SlotUses states, rings;
+    for (int i = 0; i < liveRows(args); ++i) {
+      const PlanRow row = readRow(spec, args, i);
+      if (!row.isLive)
+        continue;
+      const GroupRow at = readGroup(spec, args.groups[g], i);
+      const bool writesState = !isStep || flushes(spec, row.cursor, row.forced);
+      states.read(i, at.state);
+      if (writesState)
+        states.write(i, at.dst);
+      if (isStep && !isNull(spec, at.track))
+        states.write(i, at.track);
+      if (row.cursor.writePos > 0)
+        rings.read(i, at.ring);
+      if (isStep && (!writesState || (spec.isCircular && !row.forced)))
+        rings.write(i, at.ring);
+    }
+    for (const Status &status :
+         {states.check("state slot"), rings.check("ring slot")})
+      if (!status)
+        return Status::invalid(
+            fmt::format("groups[{}]: {}", g, status.message));
+  }
+  return Status::ok();
 }
 
 } // namespace replayjit::internal

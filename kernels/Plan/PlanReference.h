@@ -31,6 +31,8 @@
 //  C3 Without a commit nothing has changed but the buffers. A flush that was
 //     launched in between, though, stays: take back only steps that flush to
 //     other slots (dst_indices), or none.
+//  C4 A row that began another step than the one to commit, neither being 0, is
+//     reported (StepMismatch, layer -1) and stays as it is.
 //
 //===----------------------------------------------------------------------===//
 #ifndef REPLAYJIT_KERNELS_PLAN_PLANREFERENCE_H
@@ -58,6 +60,13 @@ void planBeginHost(const DecodeSpec &spec, const PlanArgs &args);
 
 /// Commit.
 void planCommitHost(const DecodeSpec &spec, const PlanArgs &args);
+
+/// Rows that have a token, as the header says if there is one.
+int32_t liveRows(const PlanArgs &args);
+
+/// Whether live rows of a begin share slots that they must not share (see
+/// SlotConflicts.h) in what follows: a step, or a materialize.
+Status checkSlots(const DecodeSpec &spec, const PlanArgs &args);
 
 } // namespace replayjit::internal
 

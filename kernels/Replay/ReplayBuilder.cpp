@@ -50,7 +50,7 @@ private:
   /// Stores the state before the token.
   void storeHistory(Value state) {
     b.describe("flush");
-    FlushOp::create(b, state, Value(), Value(), Value(), flushView(at.dst));
+    flush(state, flushView(at.dst));
   }
 
   /// Writes d, k and the gate to the first free ring row, in its format. Each
@@ -77,8 +77,7 @@ private:
       if (total) {
         // After a natural flush the sum starts anew.
         if (spec.isCircular)
-          total = b.mul(total,
-                        b.splat(b.select(isFull, b.f32(0), b.f32(1)), total));
+          total = b.select(isFull, b.constant(0, total), total);
         g = b.add(total, g);
       }
       if (spec.ringFormat == RingFormat::Predecayed)

@@ -15,6 +15,56 @@ static bool isIdentifier(std::string_view name) {
   return !name.empty() && !std::isdigit(static_cast<unsigned char>(name[0]));
 }
 
+/// Words of C11 and C++20, what the generated source has at file scope, and
+/// what the headers declare that it includes.
+constexpr std::string_view takenNames = R"( alignas alignof and and_eq asm auto
+bitand bitor bool break case catch char char8_t char16_t char32_t class co_await
+co_return co_yield compl concept const const_cast consteval constexpr constinit
+continue decltype default delete do double dynamic_cast else enum explicit export
+extern false float for friend goto if inline int long mutable namespace new
+noexcept not not_eq nullptr operator or or_eq private protected public register
+reinterpret_cast requires restrict return short signed sizeof static static_assert
+static_cast struct switch template this thread_local throw true try typedef typeid
+typename union unsigned using virtual void volatile wchar_t while xor xor_eq
+linux main unix
+cubin current_id driver driver_once driver_result find free_shared_bytes load
+loaded max_dynamic_shared no_context no_driver no_memory no_symbol open_driver
+shared_bytes static_shared table table_mutex CUstream_st REPLAYJIT_LIBCUDA
+NULL EXIT_FAILURE EXIT_SUCCESS MB_CUR_MAX RAND_MAX RTLD_GLOBAL RTLD_LAZY RTLD_LOCAL
+RTLD_NOW offsetof kill_dependency
+abort abs aligned_alloc alloca at_quick_exit atexit atof atoi atol atoll bsearch
+calloc div exit free getenv labs ldiv llabs lldiv malloc mblen mbstowcs mbtowc
+qsort quick_exit rand realloc srand strtod strtof strtol strtold strtoll strtoul
+strtoull system wcstombs wctomb
+bcmp bcopy bzero ffs index memccpy memchr memcmp memcpy memmem memmove mempcpy
+memrchr memset rindex stpcpy stpncpy strcasecmp strcat strchr strcmp strcoll strcpy
+strcspn strdup strerror strlen strncasecmp strncat strncmp strncpy strndup strnlen
+strpbrk strrchr strsep strsignal strspn strstr strtok strxfrm
+a64l clearenv drand48 erand48 getloadavg getsubopt grantpt initstate jrand48
+l64a lrand48 mkdtemp mkostemp mkstemp mktemp mrand48 nrand48 posix_memalign
+posix_openpt ptsname putenv random reallocarray realpath seed48 setenv setstate
+srand48 srandom unlockpt unsetenv valloc
+dladdr dlclose dlerror dlinfo dlmopen dlopen dlsym dlvsym
+clock nanosleep select pselect time )";
+
+/// Whether C, or a file that includes the generated ones, has the name already.
+static bool isTaken(std::string_view name) {
+  for (std::string_view reserved :
+       {"pthread_", "PTHREAD_", "atomic_", "ATOMIC_", "memory_order", "INT",
+        "UINT", "SIZE_", "PTRDIFF_", "SIG_", "WCHAR_", "WINT_"})
+    if (name.starts_with(reserved))
+      return true;
+  if (name.starts_with("_") || name.find("__") != name.npos ||
+      name.ends_with("_t"))
+    return true;
+  // Between white space: a line's end is one, too.
+  for (size_t at = 0; (at = takenNames.find(name, at)) != name.npos; ++at)
+    if (std::isspace(static_cast<unsigned char>(takenNames[at - 1])) &&
+        std::isspace(static_cast<unsigned char>(takenNames[at + name.size()])))
+      return true;
+  return false;
+}
+
 namespace {
 
 /// A parameter of the kernel and what the C function makes of it.
@@ -297,6 +347,12 @@ Result<CSource> embedAsC(const CompiledKernel &kernel, const std::string &name,
   if (!isIdentifier(name))
     return Status::invalid(fmt::format(
         "name: '{}' is not allowed; it must be a C identifier", name));
+  for (const char *suffix : {"", "_load", "_unload"})
+    if (isTaken(name + suffix))
+      return Status::invalid(
+          fmt::format("name: '{}' is not allowed; C, C++ or what is included "
+                      "has '{}{}' already",
+                      name, name, suffix));
   if (kernel.cubin.empty())
     return Status::invalid(
         fmt::format("kernel '{}' has no cubin to embed", kernel.name));

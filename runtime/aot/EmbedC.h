@@ -24,7 +24,8 @@ struct CSource {
 /// pthreads, and nothing else of ours. A parameter that `docs` lacks is one
 /// without a line in the header.
 ///
-/// InvalidArgument if `name` is no C identifier or the kernel has no cubin.
+/// InvalidArgument if `name` is no C identifier or one that C, C++ or an
+/// included header has, or the kernel has no cubin.
 Result<CSource> embedAsC(const CompiledKernel &kernel, const std::string &name,
                          const ParamDocs &docs = {});
 

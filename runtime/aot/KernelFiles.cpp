@@ -7,39 +7,8 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
 namespace replayjit::internal {
-
-Status writeBytes(const std::string &path, std::string_view bytes) {
-  std::ofstream stream(path, std::ios::binary);
-  stream.write(bytes.data(), bytes.size());
-  stream.close();
-  if (stream)
-    return Status::ok();
-  return Status::error(StatusCode::NotFound,
-                       fmt::format("output: cannot write '{}'", path));
-}
-
-Result<std::string> readBytes(const std::string &path) {
-  std::ifstream stream(path, std::ios::binary);
-  std::string bytes(std::istreambuf_iterator<char>(stream), {});
-  if (stream.is_open() && !stream.bad() && !std::filesystem::is_directory(path))
-    return bytes;
-  return Status::error(StatusCode::NotFound,
-                       fmt::format("input: cannot read '{}'", path));
-}
-
-Status makeFolders(const std::string &path) {
-  std::error_code code;
-  std::filesystem::create_directories(path, code);
-  if (!code)
-    return Status::ok();
-  return Status::error(
-      StatusCode::NotFound,
-      fmt::format("output: cannot create '{}' ({})", path, code.message()));
-}
 
 std::string_view bytesOf(const std::vector<char> &bytes) {
   return {bytes.data(), bytes.size()};
@@ -47,6 +16,8 @@ std::string_view bytesOf(const std::vector<char> &bytes) {
 
 Status writeKernelFiles(const std::string &folder, const CompiledKernel &kernel,
                         const std::string &record) {
+  if (Status status = checkFileName("name of the kernel", kernel.name); !status)
+    return status;
   if (Status status = makeFolders(folder); !status)
     return status;
   const std::string base =

@@ -3,24 +3,19 @@
 #define REPLAYJIT_RUNTIME_AOT_KERNELFILES_H
 
 #include "base/CompiledKernel.h"
+#include "base/Files.h"
 
 #include <string>
 #include <string_view>
 
 namespace replayjit::internal {
 
-/// Writes a file, or replaces it.
-Status writeBytes(const std::string &path, std::string_view bytes);
-Result<std::string> readBytes(const std::string &path);
-
-/// Makes a folder and those above it.
-Status makeFolders(const std::string &path);
-
 /// The bytes of a cubin as text.
 std::string_view bytesOf(const std::vector<char> &bytes);
 
 /// Writes NAME.cubin, NAME.ptx and NAME.json, `record`, into a folder, which is
-/// made. NAME is the kernel's. See toJson for the record.
+/// made. NAME is the kernel's, which must be that of a file. See toJson for the
+/// record.
 Status writeKernelFiles(const std::string &folder, const CompiledKernel &kernel,
                         const std::string &record);
 

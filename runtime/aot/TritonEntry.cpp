@@ -106,6 +106,8 @@ Result<std::string> exportToTriton(const CompiledKernel &kernel,
                                        options.hash));
   const std::string file =
       options.file.empty() ? kernel.name.substr(0, 150) : options.file;
+  if (Status status = checkFileName("file", file); !status)
+    return status;
   std::error_code code;
   const fs::path cache = fs::absolute(options.cacheFolder, code);
   const fs::path folder = cache / entry;

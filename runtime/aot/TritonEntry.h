@@ -21,7 +21,8 @@ struct TritonExport {
   /// 64 hexadecimal digits. The hash that Triton computes for a function, its
   /// types and options makes Triton take this kernel for it.
   std::string hash;
-  std::string file; ///< Empty: the kernel's name, cut to 150 letters.
+  /// Of the files, no path; empty: the kernel's name, cut to 150 letters.
+  std::string file;
 };
 
 /// Writes an entry for a kernel of LaunchAbi::Triton and returns its folder,

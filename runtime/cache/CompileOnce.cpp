@@ -2,6 +2,7 @@
 
 #include "runtime/cache/CompileOnce.h"
 
+#include "base/Exceptions.h"
 #include "runtime/cache/CompileLock.h"
 
 #include <cstdlib>
@@ -59,11 +60,10 @@ void CompileOnce::count(uint64_t CacheCounters::*counter) {
 Result<CompileOnce::Answer> CompileOnce::findOrCompile(
     const CacheKey &key,
     const std::function<Result<CompiledKernel>()> &compile) {
-  std::shared_ptr<Flight> flight;
+  auto flight = std::make_shared<Flight>();
   {
     std::unique_lock lock(mutex);
-    auto [place, isFirst] =
-        flights.try_emplace(key.digest, std::shared_ptr<Flight>());
+    auto [place, isFirst] = flights.try_emplace(key.digest, flight);
     if (!isFirst) {
       flight = place->second;
       ++counts.waits;
@@ -75,17 +75,17 @@ Result<CompileOnce::Answer> CompileOnce::findOrCompile(
       }
       return answer;
     }
-    flight = place->second = std::make_shared<Flight>();
   }
-  Result<Answer> answer = lookUp(key, compile);
+  Result<Answer> answer =
+      withoutThrowing([&] { return lookUp(key, compile); }); // Others wait.
   {
     std::lock_guard lock(mutex);
-    flight->answer = answer;
+    flight->answer = std::move(answer);
     flight->isDone = true;
     flights.erase(key.digest);
   }
   landed.notify_all();
-  return answer;
+  return flight->answer;
 }
 
 Result<CompileOnce::Answer>

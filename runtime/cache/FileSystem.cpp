@@ -2,6 +2,7 @@
 
 #include "runtime/cache/FileSystem.h"
 
+#include "base/Exceptions.h"
 #include "runtime/cache/Digest.h"
 
 #include <atomic>
@@ -15,6 +16,7 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
+#include <memory>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -128,20 +130,18 @@ Result<std::string> readPrivateFile(int folder, const char *name,
 }
 
 Result<std::vector<std::string>> namesIn(const std::string &path) {
-  DIR *folder = opendir(path.c_str());
+  const std::unique_ptr<DIR, int (*)(DIR *)> folder(opendir(path.c_str()),
+                                                    closedir);
   if (!folder)
     return storageError(fmt::format("open '{}'", path));
   std::vector<std::string> names;
   errno = 0;
-  while (const dirent *entry = readdir(folder)) {
+  while (const dirent *entry = readdir(folder.get())) {
     const std::string_view name = entry->d_name;
     if (name != "." && name != "..")
       names.emplace_back(name);
   }
-  const int code = errno;
-  closedir(folder);
-  errno = code;
-  if (code != 0)
+  if (errno != 0)
     return storageError(fmt::format("list '{}'", path));
   return names;
 }
@@ -234,8 +234,12 @@ Result<TemporaryFolder> TemporaryFolder::create(const std::string &root) {
 }
 
 static void removeAll(const std::string &path) {
-  std::error_code ignored; // what stays is litter, which others remove
-  fs::remove_all(path, ignored);
+  // What stays, also for want of memory, is litter, which others remove.
+  (void)withoutThrowing([&] {
+    std::error_code ignored;
+    fs::remove_all(path, ignored);
+    return Status::ok();
+  });
 }
 
 TemporaryFolder::~TemporaryFolder() {

@@ -3,10 +3,45 @@
 #include "runtime/cache/JsonReader.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <new>
+#include <utility>
 
 namespace replayjit::internal {
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+static thread_local void *kept = nullptr;
+
+/// The new-handler, of this library alone, whose C++ library is its own.
+static void giveBack() {
+  if (!kept)
+    throw std::bad_alloc();
+  std::free(std::exchange(kept, nullptr));
+}
+
+JsonReserve::JsonReserve(size_t textBytes) : outer(kept) {
+  [[maybe_unused]] static const auto before = std::set_new_handler(giveBack);
+  // A member of five letters, such as "a":1 and its comma, takes 48 bytes in a
+  // vector that doubles, copied once or twice on the way.
+  void *memory = std::malloc((64 << 10) + 64 * textBytes);
+  if (!memory)
+    throw std::bad_alloc();
+  kept = memory;
+}
+
+JsonReserve::~JsonReserve() {
+  std::free(kept);
+  kept = outer;
+}
+
+//===----------------------------------------------------------------------===//
+// Reading
+//===----------------------------------------------------------------------===//
 
 ObjectReader::ObjectReader(Status &status, const Json &json)
     : status(status), json(json) {

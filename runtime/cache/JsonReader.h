@@ -1,7 +1,7 @@
 //===- JsonReader.h - JSON objects, read strictly ---------------*- C++ -*-===//
 //
-// Private to runtime/cache. Types are checked before a value is taken, since
-// the JSON library would end the process where exceptions are off.
+// Private to runtime/cache. Types are checked before a value is taken: a wrong
+// one is an error of ours, and no exception of the JSON library's.
 //
 //===----------------------------------------------------------------------===//
 #ifndef REPLAYJIT_RUNTIME_CACHE_JSONREADER_H
@@ -25,6 +25,21 @@ using Json = nlohmann::ordered_json;
 template <>
 inline constexpr std::array<std::string_view, 5> wordsOf<KernelParam::Kind> = {
     "pointer", "i64", "i32", "f32", "bytes"};
+
+/// Stands before what makes a Json of so much text, or the text of it. The
+/// library's destructor allocates, and an exception that leaves it ends the
+/// process: so this takes, or throws std::bad_alloc, as much memory as the work
+/// needs at most, and gives it back when another allocation of its thread
+/// fails.
+class JsonReserve {
+public:
+  explicit JsonReserve(size_t textBytes);
+  ~JsonReserve();
+  JsonReserve(const JsonReserve &) = delete;
+
+private:
+  void *const outer; ///< That of the scope around, perhaps null.
+};
 
 /// Reads one object. The first failure goes into a status that nested readers
 /// share; after it a field keeps what it had.

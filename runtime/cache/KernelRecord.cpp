@@ -19,6 +19,9 @@ static constexpr std::string_view checksumEnd = "\"\n}\n";
 //===----------------------------------------------------------------------===//
 
 /// Never fails: a byte that is no UTF-8 becomes U+FFFD.
+/// Of what is written here; most of it are the names of fields.
+static constexpr size_t mostRecordBytes = 32 << 10;
+
 static std::string dump(const Json &json) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace);
 }
@@ -80,14 +83,17 @@ static Json specRecord(const CompiledKernel &kernel, const DecodeSpec &spec,
 
 std::string toJson(const CompiledKernel &kernel, const DecodeSpec &spec,
                    const DecodeTuning &tuning) {
+  const JsonReserve reserve(mostRecordBytes);
   return dump(specRecord(kernel, spec, tuning)) + "\n";
 }
 
 std::string toJson(const CompiledKernel &kernel) {
+  const JsonReserve reserve(mostRecordBytes);
   return dump(record(kernel, Json::object())) + "\n";
 }
 
 std::string toEntryJson(const CompiledKernel &kernel, const CacheKey &key) {
+  const JsonReserve reserve(mostRecordBytes);
   Json facts = Json::array();
   for (std::string_view fact : factsOf(key.text))
     facts.push_back(std::string(fact));
@@ -168,6 +174,7 @@ static void readResources(const ObjectReader &object, ResourceUsage &usage) {
 }
 
 Result<KernelRecord> readRecord(std::string_view text) {
+  const JsonReserve reserve(text.size());
   const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   Status status;
   ObjectReader record(status, json);
@@ -225,6 +232,7 @@ static void readDigest(const ObjectReader &record, const char *name,
 Result<EntryRecord> readEntryRecord(std::string_view text) {
   if (Status status = compareChecksum(text); !status)
     return status;
+  const JsonReserve reserve(text.size());
   const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   Status status;
   ObjectReader record(status, json);

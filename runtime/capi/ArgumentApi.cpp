@@ -1,5 +1,6 @@
 //===- ArgumentApi.cpp - The fields of the argument structs ---------------===//
 
+#include "replayjit/replayjit_describe.h"
 #include "runtime/capi/Structs.h"
 
 #include <deque>
@@ -61,7 +62,7 @@ private:
 } // namespace
 
 const replayjit_argument_t *replayjit_argument(const char *struct_name,
-                                               size_t index) {
+                                               size_t index) try {
   // Made once and never destroyed: threads may be in here at exit.
   static const Fields *const all = new const Fields[3]{
       {"replayjit_decode_args_t", decodeArguments(),
@@ -72,5 +73,7 @@ const replayjit_argument_t *replayjit_argument(const char *struct_name,
   for (const Fields &fields : std::span(all, 3))
     if (struct_name && fields.structName == struct_name)
       return index < fields.list.size() ? &fields.list[index] : nullptr;
+  return nullptr;
+} catch (...) { // No memory for the fields, of which there are none then.
   return nullptr;
 }

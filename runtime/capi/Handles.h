@@ -32,6 +32,10 @@ template <typename Handle> void release(const Handle *handle) {
     delete handle;
 }
 
+/// For the `catch (...)` that ends each function which returns an error: what
+/// was thrown. Allocates nothing where memory is out.
+replayjit_error_t *caught() noexcept;
+
 /// Null on success; else the caller's to destroy.
 inline replayjit_error_t *toError(Status status) {
   return status ? nullptr : new replayjit_error_t{std::move(status)};

@@ -139,7 +139,7 @@ static Result<JitOptions> toOptions(const replayjit_jit_options_t *given) {
 
 replayjit_error_t *replayjit_jit_create(replayjit_device_t *device,
                                         const replayjit_jit_options_t *options,
-                                        replayjit_jit_t **jit) {
+                                        replayjit_jit_t **jit) try {
   if (Status status = need(device, "device"); !status)
     return toError(status);
   if (Status status = need(jit, "jit"); !status)
@@ -155,6 +155,8 @@ replayjit_error_t *replayjit_jit_create(replayjit_device_t *device,
   handle->jit = std::move(*created);
   *jit = handle;
   return nullptr;
+} catch (...) {
+  return caught();
 }
 
 void replayjit_jit_retain(replayjit_jit_t *jit) { retain(jit); }
@@ -182,28 +184,34 @@ prepareWith(replayjit_jit_t *jit, const replayjit_decode_spec_t *spec,
 replayjit_error_t *replayjit_jit_prepare(replayjit_jit_t *jit,
                                          const replayjit_decode_spec_t *spec,
                                          int32_t rows,
-                                         replayjit_kernel_t **kernel) {
+                                         replayjit_kernel_t **kernel) try {
   return replayjit_jit_prepare_on(jit, nullptr, spec, rows, kernel);
+} catch (...) {
+  return caught();
 }
 
 replayjit_error_t *replayjit_jit_prepare_on(replayjit_jit_t *jit, void *stream,
                                             const replayjit_decode_spec_t *spec,
                                             int32_t rows,
-                                            replayjit_kernel_t **kernel) {
+                                            replayjit_kernel_t **kernel) try {
   return prepareWith(jit, spec, kernel, [&](const DecodeSpec &asked) {
     return jit->jit->prepare(asked, rows, stream);
   });
+} catch (...) {
+  return caught();
 }
 
 replayjit_error_t *replayjit_jit_prepare_tuned(
     replayjit_jit_t *jit, const replayjit_decode_spec_t *spec,
-    const replayjit_decode_tuning_t *tuning, replayjit_kernel_t **kernel) {
+    const replayjit_decode_tuning_t *tuning, replayjit_kernel_t **kernel) try {
   return replayjit_jit_prepare_tuned_on(jit, nullptr, spec, tuning, kernel);
+} catch (...) {
+  return caught();
 }
 
 replayjit_error_t *replayjit_jit_prepare_tuned_on(
     replayjit_jit_t *jit, void *stream, const replayjit_decode_spec_t *spec,
-    const replayjit_decode_tuning_t *tuning, replayjit_kernel_t **kernel) {
+    const replayjit_decode_tuning_t *tuning, replayjit_kernel_t **kernel) try {
   return prepareWith(jit, spec, kernel,
                      [&](const DecodeSpec &asked) -> Result<KernelHandle> {
                        Result<DecodeTuning> choice = toTuning(tuning);
@@ -211,22 +219,26 @@ replayjit_error_t *replayjit_jit_prepare_tuned_on(
                          return choice.status();
                        return jit->jit->prepare(asked, *choice, stream);
                      });
+} catch (...) {
+  return caught();
 }
 
 replayjit_error_t *replayjit_jit_prepare_all(
     replayjit_jit_t *jit, const replayjit_decode_spec_t *const *specs,
     const int32_t *rows, size_t count, replayjit_progress_fn progress,
     void *progress_data, replayjit_kernel_t **kernels,
-    replayjit_error_t **errors) {
+    replayjit_error_t **errors) try {
   return replayjit_jit_prepare_all_on(jit, nullptr, specs, rows, count,
                                       progress, progress_data, kernels, errors);
+} catch (...) {
+  return caught();
 }
 
 replayjit_error_t *replayjit_jit_prepare_all_on(
     replayjit_jit_t *jit, void *stream,
     const replayjit_decode_spec_t *const *specs, const int32_t *rows,
     size_t count, replayjit_progress_fn progress, void *progress_data,
-    replayjit_kernel_t **kernels, replayjit_error_t **errors) {
+    replayjit_kernel_t **kernels, replayjit_error_t **errors) try {
   // Whatever is refused below, the caller may release and destroy all of them.
   if (kernels)
     std::fill_n(kernels, count, nullptr);
@@ -270,11 +282,18 @@ replayjit_error_t *replayjit_jit_prepare_all_on(
       first = toError(outcome.status());
   }
   return first;
+} catch (...) {
+  return caught();
+}
+
+void replayjit_cache_counters_init(replayjit_cache_counters_t *counters,
+                                   size_t struct_size) {
+  writeStruct(counters, struct_size, replayjit_cache_counters_t{});
 }
 
 replayjit_error_t *
 replayjit_jit_counters(const replayjit_jit_t *jit,
-                       replayjit_cache_counters_t *counters) {
+                       replayjit_cache_counters_t *counters) try {
   if (Status status = need(jit, "jit"); !status)
     return toError(status);
   const CacheCounters seen = jit->jit->counters();
@@ -284,6 +303,8 @@ replayjit_jit_counters(const replayjit_jit_t *jit,
   whole.compiles = seen.compiles;
   whole.waits = seen.waits;
   return toError(fillIn(counters, whole, "counters"));
+} catch (...) {
+  return caught();
 }
 
 //===----------------------------------------------------------------------===//
@@ -293,8 +314,13 @@ replayjit_jit_counters(const replayjit_jit_t *jit,
 void replayjit_kernel_retain(replayjit_kernel_t *kernel) { retain(kernel); }
 void replayjit_kernel_release(replayjit_kernel_t *kernel) { release(kernel); }
 
+void replayjit_kernel_info_init(replayjit_kernel_info_t *info,
+                                size_t struct_size) {
+  writeStruct(info, struct_size, replayjit_kernel_info_t{});
+}
+
 replayjit_error_t *replayjit_kernel_info(const replayjit_kernel_t *kernel,
-                                         replayjit_kernel_info_t *info) {
+                                         replayjit_kernel_info_t *info) try {
   if (Status status = need(kernel, "kernel"); !status)
     return toError(status);
   const KernelInfo &known = kernel->kernel.info();
@@ -312,50 +338,63 @@ replayjit_error_t *replayjit_kernel_info(const replayjit_kernel_t *kernel,
   whole.stack_bytes = known.resources.stackBytes;
   whole.static_shared_bytes = known.resources.staticSharedBytes;
   return toError(fillIn(info, whole, "info"));
+} catch (...) {
+  return caught();
 }
 
 replayjit_error_t *replayjit_kernel_spec(const replayjit_kernel_t *kernel,
-                                         replayjit_decode_spec_t *spec) {
+                                         replayjit_decode_spec_t *spec) try {
   if (Status status = need(kernel, "kernel"); !status)
     return toError(status);
   return toError(fillIn(spec, fromSpec(kernel->kernel.info().spec), "spec"));
+} catch (...) {
+  return caught();
 }
 
-replayjit_error_t *replayjit_kernel_tuning(const replayjit_kernel_t *kernel,
-                                           replayjit_decode_tuning_t *tuning) {
+replayjit_error_t *
+replayjit_kernel_tuning(const replayjit_kernel_t *kernel,
+                        replayjit_decode_tuning_t *tuning) try {
   if (Status status = need(kernel, "kernel"); !status)
     return toError(status);
   return toError(
       fillIn(tuning, fromTuning(kernel->kernel.info().tuning), "tuning"));
+} catch (...) {
+  return caught();
 }
 
 template <typename Args, typename Struct>
 static replayjit_error_t *launchWith(const replayjit_kernel_t *kernel,
                                      void *stream, const Struct *given,
                                      uint32_t flags) {
-  constexpr uint32_t known = REPLAYJIT_LAUNCH_UNCHECKED |
-                             REPLAYJIT_LAUNCH_PROGRAMMATIC |
-                             REPLAYJIT_LAUNCH_CHECK_MEMORY;
-  constexpr uint32_t both =
-      REPLAYJIT_LAUNCH_UNCHECKED | REPLAYJIT_LAUNCH_CHECK_MEMORY;
+  constexpr uint32_t known =
+      REPLAYJIT_LAUNCH_UNCHECKED | REPLAYJIT_LAUNCH_PROGRAMMATIC |
+      REPLAYJIT_LAUNCH_CHECK_MEMORY | REPLAYJIT_LAUNCH_CHECK_ROWS;
   if (Status status = need(kernel, "kernel"); !status)
     return toError(status);
   if (flags & ~known)
     return toError(Status::invalid(
         fmt::format("flags: {:#x} is not allowed; this library knows {:#x}",
                     flags, known)));
-  if ((flags & both) == both)
-    return toError(Status::invalid(
-        fmt::format("flags: {:#x} is not allowed; UNCHECKED and CHECK_MEMORY "
-                    "exclude each other",
-                    flags)));
+  for (auto [check, name] :
+       {std::pair(REPLAYJIT_LAUNCH_CHECK_MEMORY, "CHECK_MEMORY"),
+        {REPLAYJIT_LAUNCH_CHECK_ROWS, "CHECK_ROWS"}})
+    if ((flags & check) && (flags & REPLAYJIT_LAUNCH_UNCHECKED))
+      return toError(Status::invalid(
+          fmt::format("flags: {:#x} is not allowed; UNCHECKED and {} exclude "
+                      "each other",
+                      flags, name)));
   Args args;
   if (Status status = readArgs(given, args); !status)
     return toError(status);
-  const ArgsCheck check = flags & REPLAYJIT_LAUNCH_UNCHECKED ? ArgsCheck::None
-                          : flags & REPLAYJIT_LAUNCH_CHECK_MEMORY
-                              ? ArgsCheck::Memory
-                              : ArgsCheck::Full;
+  auto also = [&](uint32_t flag, ArgsCheck part) {
+    return flags & flag ? part : ArgsCheck::None;
+  };
+  const ArgsCheck check =
+      flags & REPLAYJIT_LAUNCH_UNCHECKED
+          ? ArgsCheck::None
+          : ArgsCheck::Full |
+                also(REPLAYJIT_LAUNCH_CHECK_MEMORY, ArgsCheck::Memory) |
+                also(REPLAYJIT_LAUNCH_CHECK_ROWS, ArgsCheck::Rows);
   const LaunchOrder order = flags & REPLAYJIT_LAUNCH_PROGRAMMATIC
                                 ? LaunchOrder::Programmatic
                                 : LaunchOrder::Serial;
@@ -365,12 +404,16 @@ static replayjit_error_t *launchWith(const replayjit_kernel_t *kernel,
 replayjit_error_t *replayjit_kernel_launch(const replayjit_kernel_t *kernel,
                                            void *stream,
                                            const replayjit_decode_args_t *args,
-                                           uint32_t flags) {
+                                           uint32_t flags) try {
   return launchWith<DecodeArgs>(kernel, stream, args, flags);
+} catch (...) {
+  return caught();
 }
 
 replayjit_error_t *replayjit_kernel_launch_materialize(
     const replayjit_kernel_t *kernel, void *stream,
-    const replayjit_materialize_args_t *args, uint32_t flags) {
+    const replayjit_materialize_args_t *args, uint32_t flags) try {
   return launchWith<MaterializeArgs>(kernel, stream, args, flags);
+} catch (...) {
+  return caught();
 }

@@ -22,8 +22,16 @@ void replayjit_step_inputs_init(replayjit_step_inputs_t *inputs,
   writeStruct(inputs, struct_size, defaultInputs());
 }
 
+void replayjit_group_indices_init(replayjit_group_indices_t *indices) {
+  if (indices)
+    *indices = {.state_stride = 1,
+                .ring_stride = 1,
+                .dst_stride = 1,
+                .track_stride = 1};
+}
+
 replayjit_error_t *replayjit_plan_bytes(const replayjit_pool_t *pool,
-                                        int32_t max_rows, size_t *bytes) {
+                                        int32_t max_rows, size_t *bytes) try {
   for (auto [pointer, name] :
        {std::pair<const void *, const char *>(pool, "pool"), {bytes, "bytes"}})
     if (Status status = need(pointer, name); !status)
@@ -32,11 +40,13 @@ replayjit_error_t *replayjit_plan_bytes(const replayjit_pool_t *pool,
   if (needed)
     *bytes = *needed;
   return toError(needed.status());
+} catch (...) {
+  return caught();
 }
 
 replayjit_error_t *replayjit_plan_create(replayjit_pool_t *pool,
                                          int32_t max_rows, uint64_t memory,
-                                         replayjit_plan_t **plan) {
+                                         replayjit_plan_t **plan) try {
   for (auto [pointer, name] :
        {std::pair<const void *, const char *>(pool, "pool"), {plan, "plan"}})
     if (Status status = need(pointer, name); !status)
@@ -50,6 +60,8 @@ replayjit_error_t *replayjit_plan_create(replayjit_pool_t *pool,
   handle->plan = std::move(*made);
   *plan = handle;
   return nullptr;
+} catch (...) {
+  return caught();
 }
 
 void replayjit_plan_retain(replayjit_plan_t *plan) { retain(plan); }
@@ -97,49 +109,59 @@ static replayjit_error_t *withInputs(replayjit_plan_t *plan,
   return toError(run(*plan->plan, inputs));
 }
 
-replayjit_error_t *replayjit_plan_begin(replayjit_plan_t *plan, void *stream,
-                                        int64_t step,
-                                        const replayjit_step_inputs_t *inputs) {
+replayjit_error_t *
+replayjit_plan_begin(replayjit_plan_t *plan, void *stream, int64_t step,
+                     const replayjit_step_inputs_t *inputs) try {
   return withInputs(plan, inputs, [&](StepPlan &to, const StepInputs &with) {
     return to.begin(stream, step, with);
   });
+} catch (...) {
+  return caught();
 }
 
 replayjit_error_t *replayjit_plan_commit(replayjit_plan_t *plan, void *stream,
-                                         int64_t step, uint64_t advance_by) {
+                                         int64_t step,
+                                         uint64_t advance_by) try {
   if (Status status = need(plan, "plan"); !status)
     return toError(status);
   return toError(plan->plan->commit(stream, step, advance_by));
+} catch (...) {
+  return caught();
 }
 
 replayjit_error_t *
 replayjit_plan_begin_captured(replayjit_plan_t *plan, void *stream,
-                              const replayjit_step_inputs_t *inputs) {
+                              const replayjit_step_inputs_t *inputs) try {
   return withInputs(plan, inputs, [&](StepPlan &to, const StepInputs &with) {
     return to.beginCaptured(stream, with);
   });
+} catch (...) {
+  return caught();
 }
 
 replayjit_error_t *replayjit_plan_commit_captured(replayjit_plan_t *plan,
                                                   void *stream,
-                                                  uint64_t advance_by) {
+                                                  uint64_t advance_by) try {
   if (Status status = need(plan, "plan"); !status)
     return toError(status);
   return toError(plan->plan->commitCaptured(stream, advance_by));
+} catch (...) {
+  return caught();
 }
 
 replayjit_error_t *replayjit_plan_set_step(replayjit_plan_t *plan, void *stream,
-                                           int64_t step, int32_t live) {
+                                           int64_t step, int32_t live) try {
   if (Status status = need(plan, "plan"); !status)
     return toError(status);
   return toError(plan->plan->setStep(stream, step, live));
+} catch (...) {
+  return caught();
 }
 
-replayjit_error_t *replayjit_plan_layer_args(const replayjit_plan_t *plan,
-                                             int32_t group, int32_t layer,
-                                             int32_t row_begin,
-                                             int32_t row_count,
-                                             replayjit_decode_args_t *args) {
+replayjit_error_t *
+replayjit_plan_layer_args(const replayjit_plan_t *plan, int32_t group,
+                          int32_t layer, int32_t row_begin, int32_t row_count,
+                          replayjit_decode_args_t *args) try {
   if (Status status = need(plan, "plan"); !status)
     return toError(status);
   if (Status status = checkLayer(plan->pool, group, layer); !status)
@@ -153,35 +175,46 @@ replayjit_error_t *replayjit_plan_layer_args(const replayjit_plan_t *plan,
                     row_count, row_begin, rows)));
   return toError(fillInArgs(
       args, plan->plan->argsFor(group, layer, row_begin, row_count)));
+} catch (...) {
+  return caught();
 }
 
 replayjit_error_t *
 replayjit_plan_materialize(replayjit_plan_t *plan, void *stream,
-                           const replayjit_step_inputs_t *inputs) {
+                           const replayjit_step_inputs_t *inputs) try {
   return withInputs(plan, inputs, [&](StepPlan &to, const StepInputs &with) {
     return to.materialize(stream, with);
   });
+} catch (...) {
+  return caught();
 }
 
-replayjit_error_t *replayjit_plan_copy(replayjit_plan_t *plan, void *stream,
-                                       const replayjit_step_inputs_t *inputs) {
+replayjit_error_t *
+replayjit_plan_copy(replayjit_plan_t *plan, void *stream,
+                    const replayjit_step_inputs_t *inputs) try {
   return withInputs(plan, inputs, [&](StepPlan &to, const StepInputs &with) {
     return to.copy(stream, with);
   });
+} catch (...) {
+  return caught();
 }
 
 replayjit_error_t *
 replayjit_plan_prepare_extend(replayjit_plan_t *plan, void *stream,
-                              const replayjit_step_inputs_t *inputs) {
+                              const replayjit_step_inputs_t *inputs) try {
   return withInputs(plan, inputs, [&](StepPlan &to, const StepInputs &with) {
     return to.prepareExtend(stream, with);
   });
+} catch (...) {
+  return caught();
 }
 
 replayjit_error_t *
 replayjit_plan_require_flushed(replayjit_plan_t *plan, void *stream,
-                               const replayjit_step_inputs_t *inputs) {
+                               const replayjit_step_inputs_t *inputs) try {
   return withInputs(plan, inputs, [&](StepPlan &to, const StepInputs &with) {
     return to.requireFlushed(stream, with);
   });
+} catch (...) {
+  return caught();
 }

@@ -1,5 +1,6 @@
 //===- SpecApi.cpp - Specs, tunings and arguments of the C API ------------===//
 
+#include "replayjit/replayjit_describe.h"
 #include "runtime/capi/Handles.h"
 #include "runtime/capi/Structs.h"
 
@@ -62,14 +63,18 @@ private:
 };
 } // namespace
 
-const replayjit_fact_t *replayjit_decode_spec_fact(size_t index) {
+const replayjit_fact_t *replayjit_decode_spec_fact(size_t index) try {
   static const FactList list(decodeFacts());
   return list.at(index);
+} catch (...) { // No memory for the list, which is empty then.
+  return nullptr;
 }
 
-const replayjit_fact_t *replayjit_decode_tuning_fact(size_t index) {
+const replayjit_fact_t *replayjit_decode_tuning_fact(size_t index) try {
   static const FactList list(tuningFacts());
   return list.at(index);
+} catch (...) { // The same.
+  return nullptr;
 }
 
 template <typename Args, typename Struct>
@@ -91,20 +96,35 @@ void replayjit_materialize_args_init(replayjit_materialize_args_t *args,
   initArgs<MaterializeArgs>(args, struct_size);
 }
 
+void replayjit_layer_init(replayjit_layer_t *layer) {
+  if (layer)
+    *layer = {};
+}
+
+void replayjit_error_word_init(replayjit_error_word_t *word) {
+  if (word)
+    *word = {};
+}
+
 replayjit_error_t *
 replayjit_decode_spec_from_model(replayjit_decode_spec_t *spec,
-                                 const char *model, int32_t tensor_parallel) {
+                                 const char *model,
+                                 int32_t tensor_parallel) try {
   if (Status status = need(model, "model"); !status)
     return toError(status);
   Result<DecodeSpec> preset = modelPreset(model, tensor_parallel);
   if (!preset)
     return toError(preset.status());
   return toError(fillIn(spec, fromSpec(*preset), "spec"));
+} catch (...) {
+  return caught();
 }
 
-const char *replayjit_target_name(size_t index) {
+const char *replayjit_target_name(size_t index) try {
   const std::vector<std::string> &names = Target::names();
   return index < names.size() ? names[index].c_str() : nullptr;
+} catch (...) { // No memory for the names, of which there are none then.
+  return nullptr;
 }
 
 static Result<Target> toTarget(const char *chip) {
@@ -115,7 +135,7 @@ static Result<Target> toTarget(const char *chip) {
 
 replayjit_error_t *
 replayjit_target_supports(const char *chip, const replayjit_decode_spec_t *spec,
-                          const replayjit_decode_tuning_t *tuning) {
+                          const replayjit_decode_tuning_t *tuning) try {
   Result<Target> target = toTarget(chip);
   if (!target)
     return toError(target.status());
@@ -127,13 +147,15 @@ replayjit_target_supports(const char *chip, const replayjit_decode_spec_t *spec,
   if (!choice)
     return toError(choice.status());
   return toError(validate(*asked, *choice, *target));
+} catch (...) {
+  return caught();
 }
 
 replayjit_error_t *
 replayjit_target_choose_tuning(const char *chip, int32_t multiprocessors,
                                const replayjit_decode_spec_t *spec,
                                int32_t rows,
-                               replayjit_decode_tuning_t *tuning) {
+                               replayjit_decode_tuning_t *tuning) try {
   Result<Target> target = toTarget(chip);
   if (!target)
     return toError(target.status());
@@ -148,10 +170,13 @@ replayjit_target_choose_tuning(const char *chip, int32_t multiprocessors,
   return toError(fillIn(
       tuning, fromTuning(chooseTuning(*asked, rows, *target, multiprocessors)),
       "tuning"));
+} catch (...) {
+  return caught();
 }
 
-replayjit_error_t *replayjit_layer_validate(const replayjit_decode_spec_t *spec,
-                                            const replayjit_layer_t *layer) {
+replayjit_error_t *
+replayjit_layer_validate(const replayjit_decode_spec_t *spec,
+                         const replayjit_layer_t *layer) try {
   Result<DecodeSpec> asked = toSpec(spec);
   if (!asked)
     return toError(asked.status());
@@ -160,12 +185,14 @@ replayjit_error_t *replayjit_layer_validate(const replayjit_decode_spec_t *spec,
   ReplayLayer ours;
   std::memcpy(static_cast<void *>(&ours), layer, sizeof ours);
   return toError(validateLayer(*asked, ours));
+} catch (...) {
+  return caught();
 }
 
 replayjit_error_t *
 replayjit_ring_cursor_advance(const replayjit_decode_spec_t *spec,
                               int32_t *write_pos, int32_t *base,
-                              int32_t forced) {
+                              int32_t forced) try {
   Result<DecodeSpec> asked = toSpec(spec);
   if (!asked)
     return toError(asked.status());
@@ -182,4 +209,6 @@ replayjit_ring_cursor_advance(const replayjit_decode_spec_t *spec,
   *write_pos = next.writePos;
   *base = next.base;
   return nullptr;
+} catch (...) {
+  return caught();
 }

@@ -19,7 +19,7 @@ using namespace replayjit::internal::capi;
 
 replayjit_error_t *replayjit_state_bytes(const replayjit_decode_spec_t *spec,
                                          int64_t *state_bytes,
-                                         int64_t *ring_bytes) {
+                                         int64_t *ring_bytes) try {
   Result<DecodeSpec> asked = toSpec(spec);
   if (!asked)
     return toError(asked.status());
@@ -30,6 +30,8 @@ replayjit_error_t *replayjit_state_bytes(const replayjit_decode_spec_t *spec,
   if (ring_bytes)
     *ring_bytes = ringBytes(*asked);
   return nullptr;
+} catch (...) {
+  return caught();
 }
 
 static Result<std::vector<LayerCount>>
@@ -53,7 +55,7 @@ toLayers(const replayjit_decode_spec_t *const *specs, const int32_t *layers,
 replayjit_error_t *
 replayjit_pool_bytes(const replayjit_decode_spec_t *const *specs,
                      const int32_t *layers, size_t count, int64_t states,
-                     int64_t rings, int64_t num_keys, int64_t *bytes) {
+                     int64_t rings, int64_t num_keys, int64_t *bytes) try {
   Result<std::vector<LayerCount>> all = toLayers(specs, layers, count);
   if (!all)
     return toError(all.status());
@@ -64,12 +66,14 @@ replayjit_pool_bytes(const replayjit_decode_spec_t *const *specs,
     return toError(whole.status());
   *bytes = *whole;
   return nullptr;
+} catch (...) {
+  return caught();
 }
 
 replayjit_error_t *
 replayjit_pool_states(const replayjit_decode_spec_t *const *specs,
                       const int32_t *layers, size_t count, int64_t rings,
-                      int64_t num_keys, int64_t budget, int64_t *states) {
+                      int64_t num_keys, int64_t budget, int64_t *states) try {
   Result<std::vector<LayerCount>> all = toLayers(specs, layers, count);
   if (!all)
     return toError(all.status());
@@ -80,12 +84,14 @@ replayjit_pool_states(const replayjit_decode_spec_t *const *specs,
     return toError(fitting.status());
   *states = *fitting;
   return nullptr;
+} catch (...) {
+  return caught();
 }
 
 replayjit_error_t *
 replayjit_decode_spec_recommend(const replayjit_decode_spec_t *spec,
                                 int32_t rows, float lower_bound,
-                                int32_t *family, int32_t *ring_depth) {
+                                int32_t *family, int32_t *ring_depth) try {
   Result<DecodeSpec> asked = toSpec(spec);
   if (!asked)
     return toError(asked.status());
@@ -99,6 +105,8 @@ replayjit_decode_spec_recommend(const replayjit_decode_spec_t *spec,
   *family = int32_t(best->family);
   *ring_depth = best->ringDepth;
   return nullptr;
+} catch (...) {
+  return caught();
 }
 
 //===----------------------------------------------------------------------===//
@@ -117,6 +125,15 @@ void replayjit_cursors_init(replayjit_cursors_t *cursors, size_t struct_size) {
 void replayjit_pool_options_init(replayjit_pool_options_t *options,
                                  size_t struct_size) {
   writeStruct(options, struct_size, replayjit_pool_options_t{});
+}
+
+void replayjit_group_slot_init(replayjit_group_slot_t *slot) {
+  if (slot)
+    *slot = {-1, -1};
+}
+
+void replayjit_region_init(replayjit_region_t *region, size_t struct_size) {
+  writeStruct(region, struct_size, replayjit_region_t{});
 }
 
 /// `needsLayers`: their addresses are the caller's; else they do not count.
@@ -174,11 +191,13 @@ static replayjit_error_t *makePool(replayjit_jit_t *jit,
     Result<replayjit_pool_options_t> c = readStruct(options, {}, "options");
     if (!c)
       return toError(c.status());
-    if (c->batch_invariant < 0 || c->batch_invariant > 1)
-      return toError(Status::invalid(
-          fmt::format("batch_invariant: {} is not allowed; it must be 0 or 1",
-                      c->batch_invariant)));
+    for (auto [name, value] : {std::pair("batch_invariant", c->batch_invariant),
+                               {"check_rows", c->check_rows}})
+      if (value < 0 || value > 1)
+        return toError(Status::invalid(fmt::format(
+            "{}: {} is not allowed; it must be 0 or 1", name, value)));
     chosen.batchInvariant = c->batch_invariant;
+    chosen.checkRows = c->check_rows;
     // The same struct under two names; see Structs.cpp.
     chosen.errorWord = {reinterpret_cast<ErrorWord *>(c->error_word),
                         c->error_word_address};
@@ -198,7 +217,7 @@ static replayjit_error_t *makePool(replayjit_jit_t *jit,
 replayjit_error_t *replayjit_pool_adopt(
     replayjit_jit_t *jit, const replayjit_pool_group_t *const *groups,
     size_t num_groups, const replayjit_cursors_t *cursors,
-    const replayjit_pool_options_t *options, replayjit_pool_t **pool) {
+    const replayjit_pool_options_t *options, replayjit_pool_t **pool) try {
   Result<replayjit_cursors_t> c = readStruct(cursors, {}, "cursors");
   if (!c)
     return toError(c.status());
@@ -209,25 +228,29 @@ replayjit_error_t *replayjit_pool_adopt(
                     return StatePool::adopt(owner, std::move(all), table,
                                             chosen, stream);
                   });
+} catch (...) {
+  return caught();
 }
 
 replayjit_error_t *replayjit_pool_allocate(
     replayjit_jit_t *jit, const replayjit_pool_group_t *const *groups,
     size_t num_groups, int32_t num_keys,
-    const replayjit_pool_options_t *options, replayjit_pool_t **pool) {
+    const replayjit_pool_options_t *options, replayjit_pool_t **pool) try {
   return makePool(jit, groups, num_groups, /*needsLayers=*/false, options, pool,
                   [&](Jit &owner, std::vector<PoolGroup> all,
                       const PoolOptions &chosen, void *stream) {
                     return StatePool::allocate(owner, std::move(all), num_keys,
                                                chosen, stream);
                   });
+} catch (...) {
+  return caught();
 }
 
 void replayjit_pool_retain(replayjit_pool_t *pool) { retain(pool); }
 void replayjit_pool_release(replayjit_pool_t *pool) { release(pool); }
 
 replayjit_error_t *replayjit_pool_cursors(const replayjit_pool_t *pool,
-                                          replayjit_cursors_t *cursors) {
+                                          replayjit_cursors_t *cursors) try {
   if (Status status = need(pool, "pool"); !status)
     return toError(status);
   const CursorTable &table = pool->pool->cursors();
@@ -236,6 +259,8 @@ replayjit_error_t *replayjit_pool_cursors(const replayjit_pool_t *pool,
   whole.write_pos = table.writePos;
   whole.ring_base = table.ringBase;
   return toError(fillIn(cursors, whole, "cursors"));
+} catch (...) {
+  return caught();
 }
 
 Status capi::checkLayer(const replayjit_pool_t *pool, int32_t group,
@@ -257,7 +282,7 @@ Status capi::checkLayer(const replayjit_pool_t *pool, int32_t group,
 
 replayjit_error_t *replayjit_pool_prepare(replayjit_pool_t *pool, int32_t group,
                                           int32_t rows,
-                                          replayjit_kernel_t **kernel) {
+                                          replayjit_kernel_t **kernel) try {
   if (Status status = checkLayer(pool, group, 0); !status)
     return toError(status);
   if (Status status = need(kernel, "kernel"); !status)
@@ -268,18 +293,23 @@ replayjit_error_t *replayjit_pool_prepare(replayjit_pool_t *pool, int32_t group,
     return toError(prepared.status());
   *kernel = new replayjit_kernel_t(std::move(*prepared));
   return nullptr;
+} catch (...) {
+  return caught();
 }
 
-replayjit_error_t *replayjit_pool_layer_args(const replayjit_pool_t *pool,
-                                             int32_t group, int32_t layer,
-                                             replayjit_decode_args_t *args) {
+replayjit_error_t *
+replayjit_pool_layer_args(const replayjit_pool_t *pool, int32_t group,
+                          int32_t layer, replayjit_decode_args_t *args) try {
   if (Status status = checkLayer(pool, group, layer); !status)
     return toError(status);
   return toError(fillInArgs(args, pool->pool->layerArgs(group, layer)));
+} catch (...) {
+  return caught();
 }
 
-replayjit_error_t *replayjit_pool_poll_errors(const replayjit_pool_t *pool,
-                                              replayjit_error_word_t *word) {
+replayjit_error_t *
+replayjit_pool_poll_errors(const replayjit_pool_t *pool,
+                           replayjit_error_word_t *word) try {
   if (Status status = need(pool, "pool"); !status)
     return toError(status);
   if (Status status = need(word, "word"); !status)
@@ -287,19 +317,26 @@ replayjit_error_t *replayjit_pool_poll_errors(const replayjit_pool_t *pool,
   const ErrorWord seen = pool->pool->pollErrors();
   std::memcpy(word, &seen, sizeof seen);
   return nullptr;
+} catch (...) {
+  return caught();
 }
 
-replayjit_error_t *replayjit_pool_clear_errors(replayjit_pool_t *pool) {
+replayjit_error_t *replayjit_pool_clear_errors(replayjit_pool_t *pool) try {
   if (Status status = need(pool, "pool"); !status)
     return toError(status);
   pool->pool->clearErrors();
   return nullptr;
+} catch (...) {
+  return caught();
 }
 
-replayjit_error_t *replayjit_pool_reset(replayjit_pool_t *pool, void *stream) {
+replayjit_error_t *replayjit_pool_reset(replayjit_pool_t *pool,
+                                        void *stream) try {
   if (Status status = need(pool, "pool"); !status)
     return toError(status);
   return toError(pool->pool->resetAll(stream));
+} catch (...) {
+  return caught();
 }
 
 //===----------------------------------------------------------------------===//
@@ -336,7 +373,7 @@ toSlots(const replayjit_pool_t *pool, const replayjit_group_slot_t *slots) {
 replayjit_error_t *replayjit_pool_export(replayjit_pool_t *pool, void *stream,
                                          const replayjit_group_slot_t *slots,
                                          int32_t key, int32_t form,
-                                         char **image, size_t *bytes) {
+                                         char **image, size_t *bytes) try {
   Result<std::vector<GroupSlot>> where = toSlots(pool, slots);
   if (!where)
     return toError(where.status());
@@ -355,12 +392,14 @@ replayjit_error_t *replayjit_pool_export(replayjit_pool_t *pool, void *stream,
   auto *copy = static_cast<char *>(std::malloc(exported->size()));
   if (!copy)
     return toError(Status::error(
-        StatusCode::StorageFailed,
+        StatusCode::OutOfMemory,
         fmt::format("image: no memory for {} bytes", exported->size())));
   std::memcpy(copy, exported->data(), exported->size());
   *image = copy;
   *bytes = exported->size();
   return nullptr;
+} catch (...) {
+  return caught();
 }
 
 void replayjit_image_destroy(char *image) { std::free(image); }
@@ -368,7 +407,8 @@ void replayjit_image_destroy(char *image) { std::free(image); }
 replayjit_error_t *replayjit_pool_import(replayjit_pool_t *pool, void *stream,
                                          const replayjit_group_slot_t *slots,
                                          int32_t key, const char *const *images,
-                                         const size_t *bytes, size_t count) {
+                                         const size_t *bytes,
+                                         size_t count) try {
   Result<std::vector<GroupSlot>> where = toSlots(pool, slots);
   if (!where)
     return toError(where.status());
@@ -384,15 +424,17 @@ replayjit_error_t *replayjit_pool_import(replayjit_pool_t *pool, void *stream,
     parts.emplace_back(images[i], bytes[i]);
   }
   return toError(importSlot(*pool->pool, stream, *where, key, parts));
+} catch (...) {
+  return caught();
 }
 
 size_t replayjit_pool_region_count(const replayjit_pool_t *pool) {
-  return pool ? transferList(*pool->pool).size() : 0;
+  return pool ? transferCount(*pool->pool) : 0;
 }
 
 replayjit_error_t *replayjit_pool_region(const replayjit_pool_t *pool,
                                          size_t index,
-                                         replayjit_region_t *region) {
+                                         replayjit_region_t *region) try {
   if (Status status = need(pool, "pool"); !status)
     return toError(status);
   const std::vector<TransferRegion> all = transferList(*pool->pool);
@@ -413,4 +455,6 @@ replayjit_error_t *replayjit_pool_region(const replayjit_pool_t *pool,
   whole.first_head = one.firstHead;
   whole.total_heads = one.totalHeads;
   return toError(fillIn(region, whole, "region"));
+} catch (...) {
+  return caught();
 }

@@ -3,6 +3,7 @@
 #include "runtime/capi/Structs.h"
 
 #include "kernels/Families.h"
+#include "replayjit/replayjit_describe.h"
 
 #include <fmt/format.h>
 
@@ -19,6 +20,8 @@ static_assert(offsetof(replayjit_error_word_t, value) ==
               offsetof(ErrorWord, value));
 
 static_assert(REPLAYJIT_STORAGE_FAILED == int(StatusCode::StorageFailed));
+static_assert(REPLAYJIT_OUT_OF_MEMORY == int(StatusCode::OutOfMemory));
+static_assert(REPLAYJIT_INTERNAL == int(StatusCode::Internal));
 static_assert(REPLAYJIT_FAMILY_MATERIALIZE == int(Family::Materialize));
 static_assert(REPLAYJIT_I64 == int(DataType::I64));
 static_assert(REPLAYJIT_GATE_LOWER_BOUND == int(Gate::LowerBound));

@@ -4,7 +4,9 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <dlfcn.h>
+#include <memory>
 
 namespace replayjit::internal::cuda {
 
@@ -41,8 +43,18 @@ Result<DriverApi> DriverApi::open(const char *path) {
 }
 
 const Result<DriverApi> &DriverApi::get() {
-  static const Result<DriverApi> api = open("libcuda.so.1");
-  return api;
+  static std::atomic<const Result<DriverApi> *> kept = nullptr;
+  if (const Result<DriverApi> *api = kept)
+    return *api;
+  // A failure is not kept: perhaps only memory was missing.
+  thread_local Result<DriverApi> failed = Status();
+  auto opened = std::make_unique<Result<DriverApi>>(open("libcuda.so.1"));
+  if (!*opened)
+    return failed = std::move(*opened);
+  const Result<DriverApi> *first = nullptr;
+  if (!kept.compare_exchange_strong(first, opened.get()))
+    return *first;
+  return *opened.release();
 }
 
 std::string DriverApi::version() const {

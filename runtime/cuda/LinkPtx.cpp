@@ -52,32 +52,37 @@ Result<LinkedCubin> linkPtx(const DriverApi &api, const std::string &ptx,
   void *values[] = {info.data(), asValue(info.size() - 1), errors.data(),
                     asValue(errors.size() - 1), asValue(1)};
 
-  CUlinkState state = nullptr;
+  struct Link {
+    const DriverApi &api;
+    CUlinkState state = nullptr;
+    ~Link() {
+      if (state)
+        (void)api.cuLinkDestroy(state);
+    }
+  } link{api};
   void *cubin = nullptr;
   size_t cubinBytes = 0;
   const char *call = "cuLinkCreate";
   // The driver keeps the option arrays until cuLinkDestroy.
   CUresult outcome =
-      api.cuLinkCreate(std::size(options), options, values, &state);
+      api.cuLinkCreate(std::size(options), options, values, &link.state);
   if (outcome == CUDA_SUCCESS) {
     call = "cuLinkAddData";
-    outcome = api.cuLinkAddData(state, CU_JIT_INPUT_PTX,
+    outcome = api.cuLinkAddData(link.state, CU_JIT_INPUT_PTX,
                                 const_cast<char *>(ptx.c_str()), ptx.size() + 1,
                                 name.c_str(), 0, nullptr, nullptr);
   }
   if (outcome == CUDA_SUCCESS) {
     call = "cuLinkComplete";
-    outcome = api.cuLinkComplete(state, &cubin, &cubinBytes);
+    outcome = api.cuLinkComplete(link.state, &cubin, &cubinBytes);
   }
 
   LinkedCubin result;
   if (outcome == CUDA_SUCCESS) {
-    // The driver owns the cubin; it goes with the link state.
+    // The driver owns the cubin; it goes with the link.
     auto *bytes = static_cast<const char *>(cubin);
     result.cubin.assign(bytes, bytes + cubinBytes);
   }
-  if (state)
-    (void)api.cuLinkDestroy(state);
   result.assembler = "cuLink driver " + api.version();
   result.log = fmt::format("{}{}", errors.data(), info.data());
   if (outcome != CUDA_SUCCESS)

@@ -75,9 +75,17 @@ static GroupHeader headerOf(const PoolGroup &group, ImageForm form) {
   return header;
 }
 
+size_t transferCount(const StatePool &pool) {
+  size_t count = 0;
+  for (const PoolGroup &group : pool.groups())
+    count += group.layers.size() * (group.spec.ringDepth == 1 ? 1 : 4);
+  return count;
+}
+
 std::vector<TransferRegion> transferList(const StatePool &pool) {
   using Tensor = TransferRegion;
   std::vector<TransferRegion> list;
+  list.reserve(transferCount(pool));
   for (size_t g = 0; g < pool.groups().size(); ++g) {
     const PoolGroup &group = pool.groups()[g];
     const DecodeSpec &spec = group.spec;

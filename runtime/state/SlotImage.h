@@ -65,6 +65,8 @@ struct TransferRegion {
 };
 
 std::vector<TransferRegion> transferList(const StatePool &pool);
+/// How many that are; allocates nothing.
+size_t transferCount(const StatePool &pool);
 
 } // namespace replayjit::internal
 

@@ -154,6 +154,7 @@ StatePool::~StatePool() {
 }
 
 Result<uint64_t> StatePool::own(size_t bytes, const char *name) {
+  memory.reserve(memory.size() + 1); // What is allocated must not be lost.
   Result<uint64_t> address = device().allocate(bytes, name);
   if (address)
     memory.push_back(*address);
@@ -249,6 +250,7 @@ Status StatePool::allocateLayers(PoolGroup &group) {
 
 Status StatePool::setUp(const PoolOptions &options) {
   batchInvariant = options.batchInvariant;
+  check = options.checkRows ? ArgsCheck::Rows : ArgsCheck::Full;
   errors = options.errorWord;
   if (!errors.host) {
     Result<MappedMemory> word =
@@ -340,6 +342,12 @@ static std::string reasonFor(ErrorKind kind, int64_t value) {
                        value);
   case ErrorKind::AdvanceBy:
     return fmt::format("its ring cannot advance by {} tokens", value);
+  case ErrorKind::StepMismatch:
+    return fmt::format("step {} began for it and another was committed", value);
+  case ErrorKind::Overflow:
+    return fmt::format("a number of magnitude {} is beyond fp16 and was stored "
+                       "as its largest",
+                       value);
   }
   return fmt::format("error kind {} with value {}", int(kind), value);
 }
@@ -392,12 +400,14 @@ Status StatePool::resetAll(void *stream) {
               device().fill32On(stream, table, 0, cursorTable.numKeys);
           !status)
         return status;
-  for (StepPlan *plan : plans)
+  for (StepPlan *plan : plans) {
+    plan->begun = plan->announced = 0;
     if (Status status =
             device().fill32On(stream, plan->buffers().pending, 0,
                               size_t(plan->maxRows()) * sizeof(int64_t) / 4);
         !status)
       return status;
+  }
   return Status::ok();
 }
 

@@ -62,6 +62,9 @@ struct PoolOptions {
   /// on it; else each size has its fastest. Bits depend on the ring's phase
   /// either way, within the bounds of the spec's readout and ring format.
   bool batchInvariant = false;
+  /// For debugging: a begin checks that no two of its rows share a slot that
+  /// one of them writes (ArgsCheck::Rows), which waits for the stream.
+  bool checkRows = false;
 };
 
 /// What an ErrorWord says, in one sentence; empty if it says nothing. Rows and
@@ -132,6 +135,7 @@ private:
   CursorTable cursorTable;
   SharedErrorWord errors;
   bool ownsErrors = false, batchInvariant = false;
+  ArgsCheck check = ArgsCheck::Full; ///< Of a begin.
   std::vector<uint64_t> memory;          ///< Freed with the pool.
   std::vector<uint64_t> layerTables;     ///< [ReplayLayer] of each group
   std::vector<KernelHandle> materialize; ///< Of each group.

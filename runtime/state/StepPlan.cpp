@@ -2,6 +2,7 @@
 
 #include "runtime/state/StepPlan.h"
 
+#include "base/Exceptions.h"
 #include "kernels/Materialize/MaterializeArgs.h"
 
 #include <fmt/format.h>
@@ -119,7 +120,7 @@ StepPlan::create(StatePool &pool, int32_t maxRows, void *stream) {
   if (!memory)
     return memory.status();
   Result<std::unique_ptr<StepPlan>> plan =
-      adopt(pool, maxRows, *memory, stream);
+      withoutThrowing([&] { return adopt(pool, maxRows, *memory, stream); });
   if (plan)
     (*plan)->owned = *memory;
   else
@@ -208,12 +209,23 @@ Status StepPlan::begin(void *stream, int64_t step, const StepInputs &inputs) {
   if (Status status = addStep(pool, inputs, *args); !status)
     return status;
   args->step = step;
-  return launchBegin(stream, *args);
+  if (Status status = launchBegin(stream, *args); !status)
+    return status;
+  begun = step;
+  return Status::ok();
 }
 
 Status StepPlan::commit(void *stream, int64_t step, uint64_t advanceBy) {
   if (Status status = checkStepId(step); !status)
     return status;
+  if (step != begun && step != announced)
+    return Status::invalid(
+        begun ? fmt::format("step: {} is not allowed; the step that began last "
+                            "is {}",
+                            step, begun)
+              : fmt::format("step: {} is not allowed; it has not begun, or it "
+                            "is void",
+                            step));
   PlanArgs args = base;
   args.step = step;
   args.advanceBy = advanceBy;
@@ -253,8 +265,12 @@ Status StepPlan::setStep(void *stream, int64_t step, int32_t live) {
           device.fill32On(stream, at + 4, uint32_t(uint64_t(step) >> 32), 1);
       !status)
     return status;
-  return device.fill32On(stream, header + offsetof(PlanHeader, live),
-                         uint32_t(live), 1);
+  if (Status status = device.fill32On(
+          stream, header + offsetof(PlanHeader, live), uint32_t(live), 1);
+      !status)
+    return status;
+  announced = step;
+  return Status::ok();
 }
 
 DecodeArgs StepPlan::argsFor(int group, int layer, int32_t rowBegin,
@@ -367,7 +383,13 @@ Status StepPlan::prepareExtend(void *stream, const StepInputs &inputs) {
 //===----------------------------------------------------------------------===//
 
 Status StepPlan::launchBegin(void *stream, const PlanArgs &args) {
-  return pool.planKernels[0].launchOn(stream, args);
+  Status status = pool.planKernels[0].launchOn(stream, args, pool.check);
+  if (!status)
+    return status; // What began before still stands.
+  begun = 0;
+  if (!args.header)
+    announced = 0;
+  return status;
 }
 
 Status StepPlan::launchCommit(void *stream, const PlanArgs &args) {

@@ -96,14 +96,16 @@ public:
   /// back, but for what launches have flushed in place.
   Status begin(void *stream, int64_t step, const StepInputs &inputs);
 
-  /// Moves the cursors of the live rows of step `step`, if it was the last to
-  /// begin. `advanceBy` is [maxRows] int32, or 0: one token a row. See
-  /// advance() in PlanArgs.h. A second commit of a step does nothing.
+  /// Moves the cursors of the live rows of step `step`, which was the last to
+  /// begin, here or in a graph, and is not void: else InvalidArgument.
+  /// `advanceBy` is [maxRows] int32, or 0: one token a row. See advance() in
+  /// PlanArgs.h. A second commit of a step does nothing.
   Status commit(void *stream, int64_t step, uint64_t advanceBy = 0);
 
   /// For a graph: as begin and commit, but with the step and the number of live
   /// rows that setStep gave last, 0 at first, so that capture and warm-up move
-  /// no cursor. `inputs.live` does not count.
+  /// no cursor. `inputs.live` does not count. A step other than the one that
+  /// began is found on the device (StepMismatch).
   Status beginCaptured(void *stream, const StepInputs &inputs);
   Status commitCaptured(void *stream, uint64_t advanceBy = 0);
   /// Before each replay, on its stream; not captured itself.
@@ -143,6 +145,7 @@ public:
   const PlanArgs &buffers() const { return base; }
 
 private:
+  friend class StatePool;
   StepPlan(StatePool &pool, int32_t maxRows);
   Status setUp(uint64_t memory);
   Result<PlanArgs> argsOf(const StepInputs &inputs) const;
@@ -154,6 +157,9 @@ private:
   const int32_t rows;
   PlanArgs base; ///< Everything that does not change from step to step.
   uint64_t header = 0;
+  /// The steps that commit accepts, 0 for none: the one that began last, and
+  /// the one that setStep gave last, which a graph may have begun.
+  int64_t begun = 0, announced = 0;
   uint64_t owned = 0; ///< The buffers, if the plan allocated them.
 };
 

@@ -3,6 +3,7 @@
  * Usage: capi CACHE_FOLDER. Kernels run in the emulation; tests/consumer covers
  * a CUDA device over a driver made up. */
 #include "DecodeSteps.h"
+#include "replayjit/replayjit_describe.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -217,6 +218,11 @@ static void check_nothing(replayjit_device_t *device) {
   replayjit_decode_args_init(NULL, sizeof(replayjit_decode_args_t));
   replayjit_materialize_args_init(NULL, sizeof(replayjit_materialize_args_t));
   replayjit_jit_options_init(NULL, sizeof(replayjit_jit_options_t));
+  replayjit_device_info_init(NULL, sizeof(replayjit_device_info_t));
+  replayjit_kernel_info_init(NULL, sizeof(replayjit_kernel_info_t));
+  replayjit_cache_counters_init(NULL, sizeof(replayjit_cache_counters_t));
+  replayjit_layer_init(NULL);
+  replayjit_error_word_init(NULL);
   replayjit_device_retain(NULL);
   replayjit_device_release(NULL);
   uint64_t address = 0;
@@ -229,7 +235,7 @@ static void check_nothing(replayjit_device_t *device) {
   OK(replayjit_device_copy_from(device, NULL, address, 0));
   OK(replayjit_device_free(device, address));
   FAILS(replayjit_device_allocate(device, SIZE_MAX - 300, "word", &address),
-        REPLAYJIT_INVALID_ARGUMENT, "no memory for 'word'");
+        REPLAYJIT_OUT_OF_MEMORY, "no memory for 'word'");
 }
 
 static void check_devices(replayjit_device_t *device) {
@@ -303,6 +309,24 @@ static void check_launch_errors(problem_t *problem,
   FAILS(replayjit_kernel_launch(kernel, NULL, &args, 5u),
         REPLAYJIT_INVALID_ARGUMENT,
         "flags: 0x5 is not allowed; UNCHECKED and CHECK_MEMORY");
+  /* Rows on one slot: by a stride, which any launch sees, or by indices. */
+  args = problem->args;
+  args.state_index_stride = 0;
+  FAILS(replayjit_kernel_launch(kernel, NULL, &args, 0),
+        REPLAYJIT_INVALID_ARGUMENT,
+        "stateIndexStride: 0 is not allowed with 2 rows");
+  const int32_t same[ROWS] = {1, 1};
+  args = problem->args;
+  OK(replayjit_kernel_launch(kernel, NULL, &args,
+                             REPLAYJIT_LAUNCH_CHECK_ROWS |
+                                 REPLAYJIT_LAUNCH_CHECK_MEMORY));
+  args.state_indices = problem_upload(problem, "same", same, sizeof(same));
+  FAILS(replayjit_kernel_launch(kernel, NULL, &args,
+                                REPLAYJIT_LAUNCH_CHECK_ROWS),
+        REPLAYJIT_INVALID_ARGUMENT, "rows 0 and 1 share");
+  FAILS(replayjit_kernel_launch(kernel, NULL, &args, 9u),
+        REPLAYJIT_INVALID_ARGUMENT,
+        "flags: 0x9 is not allowed; UNCHECKED and CHECK_ROWS");
   /* The emulation's own finding. */
   args = problem->args;
   args.state += 16;
@@ -311,7 +335,8 @@ static void check_launch_errors(problem_t *problem,
 }
 
 static void check_kernel(replayjit_kernel_t *kernel) {
-  replayjit_kernel_info_t info = {.struct_size = sizeof(info)};
+  replayjit_kernel_info_t info;
+  replayjit_kernel_info_init(&info, sizeof(info));
   OK(replayjit_kernel_info(kernel, &info));
   CHECK(strncmp(info.name, "gdn_decode_h1_hv2_k32_v16_l4_", 29) == 0);
   CHECK(strcmp(info.chip, "sm_90a") == 0 && strcmp(info.assembler, "") == 0);

@@ -9,6 +9,9 @@
 
 #include <replayjit/replayjit_state.h>
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 using namespace replayjit::internal::cuda;
 
 static void fails(replayjit_error_t *error, int code, const char *text) {
@@ -107,6 +110,30 @@ static void checkVariables(replayjit_device_t *device) {
   unsetenv("REPLAYJIT_ALWAYS_COMPILE");
 }
 
+/// Where the address space has no room for a compilation, none begins.
+static void checkRoom(replayjit_jit_t *jit,
+                      const replayjit_decode_spec_t &spec) {
+#ifndef __SANITIZE_ADDRESS__ // Which takes most of the address space.
+  long pages = 0;
+  FILE *file = std::fopen("/proc/self/statm", "r");
+  CHECK(file && std::fscanf(file, "%ld", &pages) == 1);
+  std::fclose(file);
+  rlimit before;
+  CHECK(getrlimit(RLIMIT_AS, &before) == 0);
+  rlimit small = before;
+  small.rlim_cur = rlim_t(pages) * sysconf(_SC_PAGESIZE) + (16 << 20);
+  CHECK(setrlimit(RLIMIT_AS, &small) == 0);
+  replayjit_kernel_t *kernel = nullptr;
+  replayjit_error_t *error = replayjit_jit_prepare(jit, &spec, 1, &kernel);
+  CHECK(setrlimit(RLIMIT_AS, &before) == 0);
+  fails(error, REPLAYJIT_OUT_OF_MEMORY,
+        "compile: there are no 64 MiB of memory for 1 at once");
+  CHECK(!kernel);
+  ok(replayjit_jit_prepare(jit, &spec, 1, &kernel));
+  replayjit_kernel_release(kernel);
+#endif
+}
+
 int main() {
   FakeCuda &fake = *ofDriver<FakeCudaAccess>("fakeCuda")();
   const replayjit_decode_args_t args = makeArgs();
@@ -183,6 +210,7 @@ int main() {
         REPLAYJIT_INVALID_ARGUMENT, "captur");
   CHECK(!pool && !fake.isCaptureSpoiled);
   fake.capturing.clear();
+  checkRoom(jit, other);
 
   replayjit_kernel_release(again);
   replayjit_kernel_release(kernel);

@@ -56,9 +56,10 @@ typedef struct rows_t {
 static void make_rows(problem_t *problem, rows_t *rows) {
   const int32_t keys[ROWS] = {0, 1}, mask[ROWS] = {0, 0};
   memset(rows, 0, sizeof(*rows));
+  replayjit_group_indices_init(&rows->indices);
+  CHECK(rows->indices.ring == 0 && rows->indices.ring_stride == 1 &&
+        rows->indices.dst_stride == 1 && rows->indices.track_stride == 1);
   rows->indices.state = problem->args.state_indices;
-  rows->indices.state_stride = rows->indices.ring_stride = 1;
-  rows->indices.dst_stride = rows->indices.track_stride = 1;
   replayjit_step_inputs_init(&rows->inputs, sizeof(rows->inputs));
   CHECK(rows->inputs.key_stride == 1);
   rows->inputs.live = ROWS;
@@ -114,6 +115,8 @@ static void check_steps(problem_t *problem, replayjit_pool_t *pool,
                                 step == 2 ? forced : none, sizeof(forced)));
     OK(replayjit_plan_begin(plan, NULL, step + 1, &rows->inputs));
     launch(problem, pool, plan);
+    REFUSED(replayjit_plan_commit(plan, NULL, step + 2, 0),
+            "is not allowed; the step that began last is");
     OK(replayjit_plan_commit(plan, NULL, step + 1, 0));
     OK(replayjit_plan_commit(plan, NULL, step + 1, 0)); /* Does nothing. */
   }
@@ -131,6 +134,27 @@ static void check_steps(problem_t *problem, replayjit_pool_t *pool,
   launch(problem, pool, plan);
   OK(replayjit_plan_commit(plan, NULL, 8, 0));
   check_cursor(problem, pool, 1);
+}
+
+/* What makes all rows write one slot is no step, nor are two rows on one. */
+static void check_shared_slots(problem_t *problem, replayjit_plan_t *plan,
+                               const rows_t *rows) {
+  replayjit_step_inputs_t inputs = rows->inputs;
+  const replayjit_group_indices_t zeros = {.state = rows->indices.state};
+  inputs.groups = &zeros;
+  REFUSED(replayjit_plan_begin(plan, NULL, 20, &inputs),
+          "groups[0].state.stride: 0 is not allowed with 2 rows");
+  inputs = rows->inputs;
+  inputs.key_stride = 0;
+  REFUSED(replayjit_plan_begin(plan, NULL, 20, &inputs),
+          "keyStride: 0 is not allowed with 2 rows");
+  const int32_t same[ROWS] = {1, 1};
+  replayjit_group_indices_t shared = rows->indices;
+  shared.state = problem_upload(problem, "same", same, sizeof(same));
+  inputs = rows->inputs;
+  inputs.groups = &shared;
+  REFUSED(replayjit_plan_begin(plan, NULL, 20, &inputs),
+          "groups[0]: rows 0 and 1 share");
 }
 
 /* Row 0's ring, in all the ways out of it. */
@@ -215,7 +239,8 @@ static void check_slots(problem_t *problem, replayjit_pool_t *pool,
   replayjit_image_destroy(NULL);
 
   CHECK(replayjit_pool_region_count(pool) == 4);
-  replayjit_region_t region = {.struct_size = sizeof(region)};
+  replayjit_region_t region;
+  replayjit_region_init(&region, sizeof(region));
   OK(replayjit_pool_region(pool, 0, &region));
   CHECK(region.base == problem->args.state && region.heads == HV);
   CHECK(region.slot_bytes == sizeof(nothing) && region.count == SLOTS);
@@ -238,6 +263,10 @@ static void check_own_memory(problem_t *problem, replayjit_jit_t *jit) {
   REFUSED(replayjit_pool_allocate(jit, groups, 1, 8, &options, &pool),
           "batch_invariant: 7 is not allowed; it must be 0 or 1");
   options.batch_invariant = 1;
+  options.check_rows = -1;
+  REFUSED(replayjit_pool_allocate(jit, groups, 1, 8, &options, &pool),
+          "check_rows: -1 is not allowed; it must be 0 or 1");
+  options.check_rows = 1;
   for (int i = 0; i < 2; ++i) { /* Before there is memory for so many. */
     group.num_layers = i ? INT32_MAX : 0;
     REFUSED(replayjit_pool_allocate(jit, groups, 1, 8, &options, &pool),
@@ -307,17 +336,22 @@ int main(void) {
   replayjit_cursors_init(NULL, sizeof(cursors));
   replayjit_pool_options_init(NULL, sizeof(replayjit_pool_options_t));
   replayjit_step_inputs_init(NULL, sizeof(replayjit_step_inputs_t));
+  replayjit_region_init(NULL, sizeof(replayjit_region_t));
+  replayjit_group_indices_init(NULL);
+  replayjit_group_slot_init(NULL);
   OK(replayjit_pool_adopt(jit, groups, 1, &cursors, NULL, &pool));
   OK(replayjit_plan_create(pool, ROWS, 0, &plan));
   rows_t rows;
   make_rows(&problem, &rows);
   check_steps(&problem, pool, plan, &rows);
+  check_shared_slots(&problem, plan, &rows);
   check_slots(&problem, pool, plan, &rows);
 
   problem_feed(&problem);
   OK(replayjit_plan_begin(plan, NULL, 9, &rows.inputs));
   OK(replayjit_pool_reset(pool, NULL));
-  OK(replayjit_plan_commit(plan, NULL, 9, 0)); /* Of a step that is void. */
+  REFUSED(replayjit_plan_commit(plan, NULL, 9, 0),
+          "step: 9 is not allowed; it has not begun, or it is void");
   check_cursor(&problem, pool, 0);
   check_own_memory(&problem, jit);
 

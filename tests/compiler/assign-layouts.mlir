@@ -67,6 +67,17 @@ replay.kernel @few_rows_in_place(%i: i32) num_warps(8) blocks_per_row(1) {
   replay.return
 }
 
+// A kernel may ask for other lanes: 16 hold a row here, and 4 columns less each.
+// CHECK-LABEL: replay.kernel @lanes_per_row(
+// CHECK: load {{.*}} #replay.layout<register = {{.}}[0, 1], [0, 2], [0, 64], [2, 0], [4, 0]], lane = {{.}}[0, 4], [0, 8], [0, 16], [0, 32], [1, 0]], warp = []>>
+replay.kernel @lanes_per_row(%i: i32) num_warps(1) blocks_per_row(1)
+    attributes {replay.lanes_per_row = 16 : i32} {
+  %v = builtin.unrealized_conversion_cast to !tile
+  %t = replay.load %v[%i, %i] : !tile -> tensor<8x128xf32>
+  replay.store %t, %v[%i, %i] : tensor<8x128xf32>, !tile
+  replay.return
+}
+
 // Neighbours in memory stand in one column.
 // CHECK-LABEL: replay.kernel @column_major(
 // CHECK: load {{.*}} #replay.layout<register = {{.}}[1, 0], [2, 0]{{.*}}, lane = {{.}}[4, 0], [8, 0], [16, 0], [0, 1], [0, 2]], warp = {{.*}}>>

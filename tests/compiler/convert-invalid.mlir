@@ -56,7 +56,7 @@ replay.kernel @copy_with_pitch(%p: !replay.ptr<f32>, %n: i64, %i: i32) num_warps
   %buf = replay.alloc : !replay.buffer<2 x 4x32xf32>
   replay.roles producer {
     // expected-error @+1 {{needs static strides to be lowered}}
-    replay.async_copy %v[%i, %i], %buf[%i]
+    replay.async_copy %v, %buf[%i]
         : !replay.view<4x32xf32, strides [?, 1], align 16>, !replay.buffer<2 x 4x32xf32>
   } consumer {
     replay.wait %buf[%i] : !replay.buffer<2 x 4x32xf32>

@@ -348,3 +348,17 @@ replay.kernel @report_and_trap(%kind: i32, %row: i32, %layer: i32, %value: i64, 
   replay.report %kind row %row layer %layer value %value to %word {trap} : !replay.ptr<i32>
   replay.return
 }
+
+// A load fence stays where it is, between what became of its neighbours.
+// CHECK-LABEL: llvm.func @fence(
+// CHECK: replay.ld
+// CHECK: replay.load_fence
+// CHECK: replay.st
+replay.kernel @fence(%p: !replay.ptr<f32>, %n: i64) num_warps(1) blocks_per_row(1) {
+  %c0 = arith.constant 0 : i32
+  %v = replay.view %p offset %n : !replay.ptr<f32> -> !replay.view<1xf32, strides [1]>
+  %x = replay.load %v[%c0] : !replay.view<1xf32, strides [1]> -> f32
+  replay.load_fence
+  replay.store %x, %v[%c0] : f32, !replay.view<1xf32, strides [1]>
+  replay.return
+}

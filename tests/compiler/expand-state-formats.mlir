@@ -2,7 +2,7 @@
 // flush may store.
 //
 // RUN: replay-opt %s --replay-expand-state --cse | FileCheck %s --check-prefixes=CHECK,OUT --implicit-check-not=cumsum
-// RUN: replay-opt %s --replay-expand-state=rebuild --cse | FileCheck %s --check-prefixes=CHECK,REBUILD --implicit-check-not=cumsum
+// RUN: sed 's/{block_k = 128 : i32}/{rebuild = #replay<precision tf32>}/; s/{rows = 4 : i32}/{precision = #replay<precision tf32>}/' %s | replay-opt --replay-expand-state --cse | FileCheck %s --check-prefixes=CHECK,REBUILD --implicit-check-not=cumsum
 
 !checkpoint = !replay.view<32x128xf32, strides [128, 1], align 16>
 !d = !replay.view<?x32xf32, strides [32, 1], align 16>
@@ -43,7 +43,7 @@ replay.kernel @prefix(%m: i32) num_warps(4) blocks_per_row(1) {
   %c0 = arith.constant 0 : i32
   %s = replay.reconstruct %s0 rows %m of %d, %k gates %p total %total {depth = 16 : i32}
       : !checkpoint, !d, !k, !k total tensor<128xf32> -> !replay.state<32x128>
-  %y = replay.contract %s, %x : !replay.state<32x128>, tensor<128xf32> -> tensor<32xf32>
+  %y = replay.contract %s, %x {block_k = 128 : i32} : !replay.state<32x128>, tensor<128xf32> -> tensor<32xf32>
   replay.store %y, %out[%c0] : tensor<32xf32>, !out
   replay.return
 }
@@ -69,7 +69,7 @@ replay.kernel @prefix_flush(%m: i32) num_warps(4) blocks_per_row(1) {
       !checkpoint, !d, !k, !k, tensor<128xf32>, tensor<128xf32>, tensor<32xf32>, tensor<128xf32>
   %s = replay.reconstruct %s0 rows %m of %d, %k gates %p total %total {depth = 16 : i32}
       : !checkpoint, !d, !k, !k total tensor<128xf32> -> !replay.state<32x128>
-  replay.flush %s decay %alpha update %dt, %kt into %s0 : !replay.state<32x128>,
+  replay.flush %s decay %alpha update %dt, %kt into %s0 {rows = 4 : i32} : !replay.state<32x128>,
       tensor<128xf32>, tensor<32xf32>, tensor<128xf32> into !checkpoint
   replay.return
 }
@@ -94,7 +94,7 @@ replay.kernel @predecayed(%m: i32) num_warps(4) blocks_per_row(1) {
   %c0 = arith.constant 0 : i32
   %s = replay.reconstruct %s0 rows %m of %d, %k total %total {depth = 16 : i32}
       : !checkpoint, !d, !k total tensor<128xf32> -> !replay.state<32x128>
-  %y = replay.contract %s, %x : !replay.state<32x128>, tensor<128xf32> -> tensor<32xf32>
+  %y = replay.contract %s, %x {block_k = 128 : i32} : !replay.state<32x128>, tensor<128xf32> -> tensor<32xf32>
   replay.store %y, %out[%c0] : tensor<32xf32>, !out
   replay.return
 }
@@ -119,7 +119,7 @@ replay.kernel @predecayed_flush(%m: i32) num_warps(4) blocks_per_row(1) {
       !checkpoint, !d, !k, tensor<128xf32>
   %s = replay.reconstruct %s0 rows %m of %d, %k total %total {depth = 16 : i32}
       : !checkpoint, !d, !k total tensor<128xf32> -> !replay.state<32x128>
-  replay.flush %s into %s0 : !replay.state<32x128> into !checkpoint
+  replay.flush %s into %s0 {rows = 4 : i32} : !replay.state<32x128> into !checkpoint
   replay.return
 }
 
@@ -130,9 +130,8 @@ replay.kernel @predecayed_flush(%m: i32) num_warps(4) blocks_per_row(1) {
 // CHECK: %[[IN:.*]]:7 = builtin.unrealized_conversion_cast
 // CHECK-DAG: %[[L:.*]] = arith.constant 12 : i32
 // CHECK: %[[BACK:.*]] = arith.subi %[[L]], %[[BASE]]
-// CHECK: %[[SHIFT:.*]] = arith.addi %{{.*}}, %[[BACK]]
 // CHECK-DAG: %[[LS:.*]] = splat %[[L]]
-// CHECK-DAG: %[[SHIFTS:.*]] = splat %[[SHIFT]]
+// CHECK-DAG: %[[SHIFTS:.*]] = splat %[[BACK]]
 // CHECK-DAG: %[[ROWS:.*]] = iota : tensor<16xi32>
 // CHECK: %[[SHIFTED:.*]] = arith.addi %[[ROWS]], %[[SHIFTS]]
 // CHECK: %[[PLACE:.*]] = arith.remui %[[SHIFTED]], %[[LS]]
@@ -160,7 +159,7 @@ replay.kernel @wrapped(%m: i32, %base: i32) num_warps(4) blocks_per_row(1) {
   %s = replay.reconstruct %s0 rows %m of %d, %k gates %p total %total from %base {depth = 16 : i32}
       : !checkpoint, !wrapped_d, !wrapped_k, !wrapped_k total tensor<128xf32>
         -> !replay.state<32x128>
-  %y = replay.contract %s, %x : !replay.state<32x128>, tensor<128xf32> -> tensor<32xf32>
+  %y = replay.contract %s, %x {block_k = 128 : i32} : !replay.state<32x128>, tensor<128xf32> -> tensor<32xf32>
   replay.store %y, %out[%c0] : tensor<32xf32>, !out
   replay.return
 }
@@ -192,7 +191,7 @@ replay.kernel @wrapped_flush(%m: i32, %base: i32) num_warps(4) blocks_per_row(1)
   %s = replay.reconstruct %s0 rows %m of %d, %k gates %p total %total from %base {depth = 16 : i32}
       : !checkpoint, !wrapped_d, !wrapped_k, !wrapped_k total tensor<128xf32>
         -> !replay.state<32x128>
-  replay.flush %s into %s0 : !replay.state<32x128> into !checkpoint
+  replay.flush %s into %s0 {rows = 4 : i32} : !replay.state<32x128> into !checkpoint
   replay.return
 }
 
@@ -210,7 +209,7 @@ replay.kernel @two_destinations(%alpha: f32) num_warps(4) blocks_per_row(1) {
   %s0, %copy, %dt, %kt = builtin.unrealized_conversion_cast to !checkpoint,
       !replay.view<32x128xbf16, strides [128, 1], align 16>, tensor<32xf32>, tensor<128xf32>
   %s = replay.reconstruct %s0 {depth = 1 : i32} : !checkpoint -> !replay.state<32x128>
-  replay.flush %s decay %alpha update %dt, %kt into %s0, %copy : !replay.state<32x128>, f32,
+  replay.flush %s decay %alpha update %dt, %kt into %s0, %copy {rows = 4 : i32} : !replay.state<32x128>, f32,
       tensor<32xf32>, tensor<128xf32> into !checkpoint,
       !replay.view<32x128xbf16, strides [128, 1], align 16>
   replay.return

@@ -1,16 +1,49 @@
-// RUN: replay-opt %s --replay-expand-state="block-k=96" -verify-diagnostics
-// RUN: not replay-opt %s --replay-expand-state="block-k=0" 2>&1 | FileCheck %s --check-prefix=ZERO
-// RUN: not replay-opt %s --replay-expand-state="precision=tf16" 2>&1 | FileCheck %s --check-prefix=PRECISION
+// What carries a state that it cannot carry.
+//
+// RUN: replay-opt %s --replay-expand-state -split-input-file -verify-diagnostics
 
-// ZERO: error: block-k 0 does not divide the 128 columns of the state
-// PRECISION: error: precision must be ieee, tf32, bf16 or f16
+!checkpoint = !replay.view<32x128xf32, strides [128, 1], align 16>
 
-replay.kernel @odd_tiles() num_warps(4) blocks_per_row(1) {
-  %s0, %x = builtin.unrealized_conversion_cast to
-      !replay.view<32x128xf32, strides [128, 1], align 16>, tensor<128xf32>
-  // expected-error @+1 {{block-k 96 does not divide the 128 columns of the state}}
-  %s = replay.reconstruct %s0 {depth = 1 : i32}
-      : !replay.view<32x128xf32, strides [128, 1], align 16> -> !replay.state<32x128>
-  %y = replay.contract %s, %x : !replay.state<32x128>, tensor<128xf32> -> tensor<32xf32>
+replay.kernel @carried_before_formed(%n: i32) num_warps(4) blocks_per_row(1) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %s0 = builtin.unrealized_conversion_cast to !checkpoint
+  %s = replay.reconstruct %s0 {depth = 1 : i32} : !checkpoint -> !replay.state<32x128>
+  // expected-error @+1 {{'scf.for' op carries a '!replay.state<32x128>', which is not formed; replay.form forms it}}
+  %t = scf.for %i = %c0 to %n step %c1 iter_args(%u = %s) -> (!replay.state<32x128>) : i32 {
+    scf.yield %u : !replay.state<32x128>
+  }
+  replay.flush %t into %s0 : !replay.state<32x128> into !checkpoint
+  replay.return
+}
+
+// -----
+
+!checkpoint = !replay.view<32x128xf32, strides [128, 1], align 16>
+
+replay.kernel @chosen_before_formed(%c: i1) num_warps(4) blocks_per_row(1) {
+  %s0 = builtin.unrealized_conversion_cast to !checkpoint
+  %s = replay.reconstruct %s0 {depth = 1 : i32} : !checkpoint -> !replay.state<32x128>
+  %t = scf.if %c -> (!replay.state<32x128>) {
+    // expected-error @+1 {{'scf.yield' op carries a '!replay.state<32x128>', which is not formed; replay.form forms it}}
+    scf.yield %s : !replay.state<32x128>
+  } else {
+    scf.yield %s : !replay.state<32x128>
+  }
+  replay.flush %t into %s0 : !replay.state<32x128> into !checkpoint
+  replay.return
+}
+
+// -----
+
+!checkpoint = !replay.view<32x128xf32, strides [128, 1], align 16>
+
+replay.kernel @selected(%c: i1) num_warps(4) blocks_per_row(1) {
+  %s0 = builtin.unrealized_conversion_cast to !checkpoint
+  %s = replay.reconstruct %s0 {depth = 1 : i32} : !checkpoint -> !replay.state<32x128>
+  %t = replay.form %s : !replay.state<32x128> -> !replay.state<32x128, tiles 128>
+  // expected-error @+1 {{'arith.select' op cannot use a state; operations of the replay dialect, scf.for, scf.if and scf.yield can}}
+  %u = arith.select %c, %t, %t : !replay.state<32x128, tiles 128>
+  replay.flush %u into %s0 : !replay.state<32x128, tiles 128> into !checkpoint
   replay.return
 }

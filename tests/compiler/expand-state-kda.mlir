@@ -1,7 +1,7 @@
 // Gates of a column each, as Kimi Delta Attention has them.
 //
 // RUN: replay-opt %s --replay-expand-state | FileCheck %s
-// RUN: replay-opt %s --replay-expand-state="rebuild block-k=64" | FileCheck %s --check-prefix=REBUILD
+// RUN: sed 's/{block_k = 128 : i32}/{block_k = 64 : i32, rebuild = #replay<precision tf32>}/; s/{rows = 4 : i32}/{block_k = 64 : i32, precision = #replay<precision tf32>}/' %s | replay-opt --replay-expand-state | FileCheck %s --check-prefix=REBUILD
 
 !checkpoint = !replay.view<32x128xf32, strides [128, 1], align 16>
 !d = !replay.view<?x32xf32, strides [-128, 1], align 16>
@@ -61,7 +61,7 @@ replay.kernel @readout(%m: i32) num_warps(4) blocks_per_row(1) {
   %c0 = arith.constant 0 : i32
   %s = replay.reconstruct %s0 rows %m of %d, %k gates %g {depth = 16 : i32}
       : !checkpoint, !d, !k, !k -> !replay.state<32x128>
-  %y = replay.contract %s, %x : !replay.state<32x128>, tensor<128xf32> -> tensor<32xf32>
+  %y = replay.contract %s, %x {block_k = 128 : i32} : !replay.state<32x128>, tensor<128xf32> -> tensor<32xf32>
   replay.store %y, %out[%c0] : tensor<32xf32>, !replay.view<32xf32, strides [1]>
   replay.return
 }
@@ -101,7 +101,7 @@ replay.kernel @flush(%m: i32) num_warps(4) blocks_per_row(1) {
       !checkpoint, !d, !k, !k, tensor<128xf32>, tensor<32xf32>, tensor<128xf32>
   %s = replay.reconstruct %s0 rows %m of %d, %k gates %g {depth = 16 : i32}
       : !checkpoint, !d, !k, !k -> !replay.state<32x128>
-  replay.flush %s decay %alpha update %dt, %kt into %s0 : !replay.state<32x128>,
+  replay.flush %s decay %alpha update %dt, %kt into %s0 {rows = 4 : i32} : !replay.state<32x128>,
       tensor<128xf32>, tensor<32xf32>, tensor<128xf32> into !checkpoint
   replay.return
 }

@@ -1,6 +1,9 @@
+// How a use reads the state is its attribute: output-only and 4 rows a step here,
+// by dots, or 32 columns at a time and 8 rows a step, where sed writes that.
+//
 // RUN: replay-opt %s --replay-expand-state | FileCheck %s --check-prefixes=CHECK,OUT
-// RUN: replay-opt %s --replay-expand-state="rebuild precision=bf16" | FileCheck %s --check-prefixes=CHECK,REBUILD
-// RUN: replay-opt %s --replay-expand-state="block-k=32 flush-rows=8" | FileCheck %s --check-prefix=TILES
+// RUN: sed 's/{block_k = 128 : i32}/{rebuild = #replay<precision bf16>}/; s/{rows = 4 : i32}/{precision = #replay<precision bf16>}/' %s | replay-opt --replay-expand-state | FileCheck %s --check-prefixes=CHECK,REBUILD
+// RUN: sed 's/{block_k = 128 : i32}/{block_k = 32 : i32}/; s/{rows = 4 : i32}/{block_k = 32 : i32, rows = 8 : i32}/' %s | replay-opt --replay-expand-state | FileCheck %s --check-prefix=TILES
 
 !checkpoint = !replay.view<32x128xf32, strides [128, 1], align 16>
 !d = !replay.view<?x32xf32, strides [-128, 1], align 16>
@@ -66,7 +69,7 @@ replay.kernel @readout(%m: i32) num_warps(4) blocks_per_row(1) {
   %c0 = arith.constant 0 : i32
   %s = replay.reconstruct %s0 rows %m of %d, %k gates %g {depth = 16 : i32}
       : !checkpoint, !d, !k, !gates -> !replay.state<32x128>
-  %y = replay.contract %s, %x : !replay.state<32x128>, tensor<128xf32> -> tensor<32xf32>
+  %y = replay.contract %s, %x {block_k = 128 : i32} : !replay.state<32x128>, tensor<128xf32> -> tensor<32xf32>
   replay.store %y, %out[%c0] : tensor<32xf32>, !replay.view<32xf32, strides [1]>
   replay.return
 }
@@ -84,7 +87,7 @@ replay.kernel @two_vectors() num_warps(4) blocks_per_row(1) {
       tensor<128xf32>, tensor<128xf32>, !replay.view<32xf32, strides [1]>
   %c0 = arith.constant 0 : i32
   %s = replay.reconstruct %s0 {depth = 1 : i32} : !checkpoint -> !replay.state<32x128>
-  %o, %u = replay.contract %s, %xq, %xk : !replay.state<32x128>,
+  %o, %u = replay.contract %s, %xq, %xk {block_k = 128 : i32} : !replay.state<32x128>,
       tensor<128xf32>, tensor<128xf32> -> tensor<32xf32>, tensor<32xf32>
   %sum = arith.addf %o, %u : tensor<32xf32>
   replay.store %sum, %out[%c0] : tensor<32xf32>, !replay.view<32xf32, strides [1]>
@@ -127,7 +130,7 @@ replay.kernel @flush(%m: i32, %alpha: f32) num_warps(4) blocks_per_row(1) {
       !checkpoint, !d, !k, !gates, tensor<32xf32>, tensor<128xf32>
   %s = replay.reconstruct %s0 rows %m of %d, %k gates %g {depth = 16 : i32}
       : !checkpoint, !d, !k, !gates -> !replay.state<32x128>
-  replay.flush %s decay %alpha update %dt, %kt into %s0
+  replay.flush %s decay %alpha update %dt, %kt into %s0 {rows = 4 : i32}
       : !replay.state<32x128>, f32, tensor<32xf32>, tensor<128xf32> into !checkpoint
   replay.return
 }
@@ -141,8 +144,8 @@ replay.kernel @flush(%m: i32, %alpha: f32) num_warps(4) blocks_per_row(1) {
 replay.kernel @no_ring(%alpha: f32) num_warps(4) blocks_per_row(1) {
   %s0, %x = builtin.unrealized_conversion_cast to !checkpoint, tensor<128xf32>
   %s = replay.reconstruct %s0 {depth = 1 : i32} : !checkpoint -> !replay.state<32x128>
-  %y = replay.contract %s, %x : !replay.state<32x128>, tensor<128xf32> -> tensor<32xf32>
-  replay.flush %s decay %alpha update %y, %x into %s0
+  %y = replay.contract %s, %x {block_k = 128 : i32} : !replay.state<32x128>, tensor<128xf32> -> tensor<32xf32>
+  replay.flush %s decay %alpha update %y, %x into %s0 {rows = 4 : i32}
       : !replay.state<32x128>, f32, tensor<32xf32>, tensor<128xf32> into !checkpoint
   replay.return
 }
@@ -161,7 +164,7 @@ replay.kernel @shallow_ring(%m: i32) num_warps(4) blocks_per_row(1) {
   %c0 = arith.constant 0 : i32
   %s = replay.reconstruct %s0 rows %m of %d, %k gates %g {depth = 4 : i32}
       : !checkpoint, !d, !k, !gates -> !replay.state<32x128>
-  %y = replay.contract %s, %x : !replay.state<32x128>, tensor<128xf32> -> tensor<32xf32>
+  %y = replay.contract %s, %x {block_k = 128 : i32} : !replay.state<32x128>, tensor<128xf32> -> tensor<32xf32>
   replay.store %y, %out[%c0] : tensor<32xf32>, !replay.view<32xf32, strides [1]>
   replay.return
 }
@@ -177,7 +180,7 @@ replay.kernel @bf16_state(%alpha: f32) num_warps(4) blocks_per_row(1) {
       !replay.view<32x128xbf16, strides [128, 1], align 16>, tensor<32xf32>, tensor<128xf32>
   %s = replay.reconstruct %s0 {depth = 1 : i32}
       : !replay.view<32x128xbf16, strides [128, 1], align 16> -> !replay.state<32x128>
-  replay.flush %s decay %alpha update %dt, %kt into %s0 : !replay.state<32x128>, f32,
+  replay.flush %s decay %alpha update %dt, %kt into %s0 {rows = 4 : i32} : !replay.state<32x128>, f32,
       tensor<32xf32>, tensor<128xf32> into !replay.view<32x128xbf16, strides [128, 1], align 16>
   replay.return
 }

@@ -1,5 +1,7 @@
+// Once with 176 registers for loads in flight, once with 31.
+//
 // RUN: replay-opt %s --replay-hoist-loads | FileCheck %s
-// RUN: replay-opt %s --replay-hoist-loads="max-registers=31" | FileCheck %s --check-prefix=FEW
+// RUN: sed 's/replay.hoist_registers = 176/replay.hoist_registers = 31/' %s | replay-opt --replay-hoist-loads | FileCheck %s --check-prefix=FEW
 
 !row = !replay.view<128xf32, strides [1], align 16>
 !tile = !replay.view<32x128xf32, strides [128, 1], align 16>
@@ -10,11 +12,14 @@
 // CHECK: load {{.*}} -> f32
 // CHECK: load {{.*}} -> tensor<128xf32>
 // CHECK: load {{.*}} -> tensor<32x128xf32>
+// They take more than 16 registers, so that a fence ends them.
+// CHECK-NEXT: load_fence
 // CHECK: arith.addf
 // CHECK: math.exp
 // CHECK: store
-replay.kernel @order(%p: !replay.ptr<f32>, %q: !replay.ptr<f32>, %r: !replay.ptr<f32>,
-    %n: i64, %i: i32) num_warps(4) blocks_per_row(1) {
+replay.kernel @order(%p: !replay.ptr<f32> {replay.noalias}, %q: !replay.ptr<f32> {replay.noalias}, %r: !replay.ptr<f32> {replay.noalias},
+    %n: i64, %i: i32) num_warps(4) blocks_per_row(1)
+    attributes {replay.hoist_registers = 176 : i32, replay.fence_registers = 16 : i32} {
   %pid = replay.program_id x
   %pid64 = arith.extsi %pid : i32 to i64
   %v = replay.view %p offset %pid64 : !replay.ptr<f32> -> !tile
@@ -38,8 +43,9 @@ replay.kernel @order(%p: !replay.ptr<f32>, %q: !replay.ptr<f32>, %r: !replay.ptr
 // FEW: load {{.*}} -> tensor<128xf32>
 // FEW: math.exp
 // FEW: load {{.*}} -> tensor<32x128xf32>
-replay.kernel @large(%p: !replay.ptr<f32>, %q: !replay.ptr<f32>, %n: i64, %i: i32, %a: f32)
-    num_warps(4) blocks_per_row(1) {
+replay.kernel @large(%p: !replay.ptr<f32> {replay.noalias}, %q: !replay.ptr<f32> {replay.noalias}, %n: i64, %i: i32, %a: f32)
+    num_warps(4) blocks_per_row(1)
+    attributes {replay.hoist_registers = 176 : i32, replay.fence_registers = 16 : i32} {
   %e = math.exp %a : f32
   %v = replay.view %p offset %n : !replay.ptr<f32> -> !tile
   %t = replay.load %v[%i, %i] : !tile -> tensor<32x128xf32>
@@ -53,15 +59,16 @@ replay.kernel @large(%p: !replay.ptr<f32>, %q: !replay.ptr<f32>, %n: i64, %i: i3
 
 // A load stays behind a store through its own pointer and passes others.
 // CHECK-LABEL: replay.kernel @stores(
-// CHECK-SAME: %[[P:.*]]: !replay.ptr<f32>, %[[Q:.*]]: !replay.ptr<f32>
+// CHECK-SAME: %[[P:[^ ]*]]: !replay.ptr<f32> {{.*}}, %[[Q:[^ ]*]]: !replay.ptr<f32> {{.*}}, %{{.*}}: i64
 // CHECK-DAG: %[[V:.*]] = view %[[P]]
 // CHECK-DAG: %[[W:.*]] = view %[[Q]]
 // CHECK-DAG: load %[[W]]
 // CHECK: store %{{.*}}, %[[V]]
 // CHECK: load %[[V]]
 // CHECK: math.exp
-replay.kernel @stores(%p: !replay.ptr<f32>, %q: !replay.ptr<f32>, %n: i64, %i: i32, %a: f32)
-    num_warps(4) blocks_per_row(1) {
+replay.kernel @stores(%p: !replay.ptr<f32> {replay.noalias}, %q: !replay.ptr<f32> {replay.noalias}, %n: i64, %i: i32, %a: f32)
+    num_warps(4) blocks_per_row(1)
+    attributes {replay.hoist_registers = 176 : i32, replay.fence_registers = 16 : i32} {
   %v = replay.view %p offset %n : !replay.ptr<f32> -> !row
   %w = replay.view %q offset %n : !replay.ptr<f32> -> !row
   replay.store %a, %v[%i] : f32, !row
@@ -78,8 +85,9 @@ replay.kernel @stores(%p: !replay.ptr<f32>, %q: !replay.ptr<f32>, %n: i64, %i: i
 // CHECK: scf.if
 // CHECK: store
 // CHECK: load
-replay.kernel @store_in_branch(%p: !replay.ptr<f32>, %n: i64, %i: i32, %a: f32, %c: i1)
-    num_warps(4) blocks_per_row(1) {
+replay.kernel @store_in_branch(%p: !replay.ptr<f32> {replay.noalias}, %n: i64, %i: i32, %a: f32, %c: i1)
+    num_warps(4) blocks_per_row(1)
+    attributes {replay.hoist_registers = 176 : i32, replay.fence_registers = 16 : i32} {
   %v = replay.view %p offset %n : !replay.ptr<f32> -> !row
   scf.if %c {
     replay.store %a, %v[%i] : f32, !row
@@ -94,8 +102,9 @@ replay.kernel @store_in_branch(%p: !replay.ptr<f32>, %n: i64, %i: i32, %a: f32, 
 // CHECK-LABEL: replay.kernel @address_of_branch(
 // CHECK: scf.if
 // CHECK: load
-replay.kernel @address_of_branch(%p: !replay.ptr<f32>, %q: !replay.ptr<f32>, %n: i64, %i: i32, %c: i1)
-    num_warps(4) blocks_per_row(1) {
+replay.kernel @address_of_branch(%p: !replay.ptr<f32> {replay.noalias}, %q: !replay.ptr<f32> {replay.noalias}, %n: i64, %i: i32, %c: i1)
+    num_warps(4) blocks_per_row(1)
+    attributes {replay.hoist_registers = 176 : i32, replay.fence_registers = 16 : i32} {
   %at = scf.if %c -> (i32) {
     scf.yield %i : i32
   } else {
@@ -114,8 +123,9 @@ replay.kernel @address_of_branch(%p: !replay.ptr<f32>, %q: !replay.ptr<f32>, %n:
 // CHECK: %[[AT:.*]] = load {{.*}} -> i32
 // CHECK: load %{{.*}}[%[[AT]]]
 // CHECK: math.exp
-replay.kernel @indirect(%p: !replay.ptr<i32>, %q: !replay.ptr<f32>, %n: i64, %i: i32, %a: f32)
-    num_warps(4) blocks_per_row(1) {
+replay.kernel @indirect(%p: !replay.ptr<i32> {replay.noalias}, %q: !replay.ptr<f32> {replay.noalias}, %n: i64, %i: i32, %a: f32)
+    num_warps(4) blocks_per_row(1)
+    attributes {replay.hoist_registers = 176 : i32, replay.fence_registers = 16 : i32} {
   %e = math.exp %a : f32
   %v = replay.view %p offset %n : !replay.ptr<i32> -> !replay.view<16xi32, strides [1]>
   %at = replay.load %v[%i] : !replay.view<16xi32, strides [1]> -> i32
@@ -131,8 +141,9 @@ replay.kernel @indirect(%p: !replay.ptr<i32>, %q: !replay.ptr<f32>, %n: i64, %i:
 // CHECK: store
 // CHECK: %[[AT:.*]] = load {{.*}} -> i32
 // CHECK: load %{{.*}}[%[[AT]]]
-replay.kernel @indirect_behind_store(%p: !replay.ptr<i32>, %q: !replay.ptr<f32>, %n: i64, %i: i32)
-    num_warps(4) blocks_per_row(1) {
+replay.kernel @indirect_behind_store(%p: !replay.ptr<i32> {replay.noalias}, %q: !replay.ptr<f32> {replay.noalias}, %n: i64, %i: i32)
+    num_warps(4) blocks_per_row(1)
+    attributes {replay.hoist_registers = 176 : i32, replay.fence_registers = 16 : i32} {
   %v = replay.view %p offset %n : !replay.ptr<i32> -> !replay.view<16xi32, strides [1]>
   replay.store %i, %v[%i] : i32, !replay.view<16xi32, strides [1]>
   %at = replay.load %v[%i] : !replay.view<16xi32, strides [1]> -> i32
@@ -147,8 +158,9 @@ replay.kernel @indirect_behind_store(%p: !replay.ptr<i32>, %q: !replay.ptr<f32>,
 // CHECK: scf.if
 // CHECK: replay.load
 // CHECK: math.exp
-replay.kernel @in_branch(%p: !replay.ptr<f32>, %n: i64, %i: i32, %a: f32, %c: i1)
-    num_warps(4) blocks_per_row(1) {
+replay.kernel @in_branch(%p: !replay.ptr<f32> {replay.noalias}, %n: i64, %i: i32, %a: f32, %c: i1)
+    num_warps(4) blocks_per_row(1)
+    attributes {replay.hoist_registers = 176 : i32, replay.fence_registers = 16 : i32} {
   %v = replay.view %p offset %n : !replay.ptr<f32> -> !row
   scf.if %c {
     %e = math.exp %a : f32
@@ -156,5 +168,95 @@ replay.kernel @in_branch(%p: !replay.ptr<f32>, %n: i64, %i: i32, %a: f32, %c: i1
     %sum = arith.addf %x, %e : f32
     replay.store %sum, %v[%i] : f32, !row
   }
+  replay.return
+}
+
+// Loads of few registers, or where no limit is given, end in no fence.
+// CHECK-LABEL: replay.kernel @few(
+// CHECK-NOT: load_fence
+// CHECK-LABEL: replay.kernel @no_limit(
+// CHECK: load {{.*}} -> tensor<32x128xf32>
+// CHECK: math.exp
+// CHECK-NOT: load_fence
+// CHECK: return
+replay.kernel @few(%p: !replay.ptr<f32>, %n: i64, %i: i32, %a: f32)
+    num_warps(4) blocks_per_row(1) attributes {replay.fence_registers = 16 : i32} {
+  %e = math.exp %a : f32
+  %v = replay.view %p offset %n : !replay.ptr<f32> -> !tile
+  %t = replay.load %v[%i, %i] : !tile -> tensor<8x128xf32>
+  replay.store %e, %v[%i, %i] : f32, !tile
+  replay.store %t, %v[%i, %i] : tensor<8x128xf32>, !tile
+  replay.return
+}
+replay.kernel @no_limit(%p: !replay.ptr<f32>, %n: i64, %i: i32, %a: f32)
+    num_warps(1) blocks_per_row(1) {
+  %e = math.exp %a : f32
+  %v = replay.view %p offset %n : !replay.ptr<f32> -> !tile
+  %t = replay.load %v[%i, %i] : !tile -> tensor<32x128xf32>
+  %u = replay.load %v[%i, %i] : !tile -> tensor<32x128xf32>
+  replay.store %e, %v[%i, %i] : f32, !tile
+  replay.store %t, %v[%i, %i] : tensor<32x128xf32>, !tile
+  replay.store %u, %v[%i, %i] : tensor<32x128xf32>, !tile
+  replay.return
+}
+
+// Nor does a load pass a fence that is there.
+// CHECK-LABEL: replay.kernel @behind_fence(
+// CHECK: load {{.*}} -> tensor<128xf32>
+// CHECK: math.exp
+// CHECK: load_fence
+// CHECK: load {{.*}} -> f32
+replay.kernel @behind_fence(%p: !replay.ptr<f32>, %n: i64, %i: i32, %a: f32)
+    num_warps(4) blocks_per_row(1) {
+  %e = math.exp %a : f32
+  %v = replay.view %p offset %n : !replay.ptr<f32> -> !row
+  %x = replay.load %v[%i] : !row -> tensor<128xf32>
+  replay.load_fence
+  %y = replay.load %v[%i] : !row -> f32
+  %sum = arith.addf %e, %y : f32
+  replay.store %sum, %v[%i] : f32, !row
+  replay.store %x, %v[%i] : tensor<128xf32>, !row
+  replay.return
+}
+
+// What is written through another pointer may be what is read, if nothing says
+// that it is not; nobody writes what is read-only.
+// CHECK-LABEL: replay.kernel @aliases(
+// CHECK-SAME: %[[P:.*]]: !replay.ptr<f32>, %[[Q:.*]]: !replay.ptr<f32>, %[[R:.*]]: !replay.ptr<f32> {replay.readonly}
+// CHECK: %[[X:.*]] = view %[[R]]
+// CHECK: load %[[X]]
+// CHECK: %[[V:.*]] = view %[[P]]
+// CHECK: %[[W:.*]] = view %[[Q]]
+// CHECK: store %{{.*}}, %[[V]]
+// CHECK: load %[[W]]
+replay.kernel @aliases(%p: !replay.ptr<f32>, %q: !replay.ptr<f32>,
+    %r: !replay.ptr<f32> {replay.readonly}, %n: i64, %i: i32, %a: f32)
+    num_warps(4) blocks_per_row(1) {
+  %v = replay.view %p offset %n : !replay.ptr<f32> -> !row
+  %w = replay.view %q offset %n : !replay.ptr<f32> -> !row
+  %x = replay.view %r offset %n : !replay.ptr<f32> -> !row
+  replay.store %a, %v[%i] : f32, !row
+  %y = replay.load %w[%i] : !row -> f32
+  %z = replay.load %x[%i] : !row -> f32
+  %sum = arith.addf %y, %z : f32
+  replay.store %sum, %v[%i] : f32, !row
+  replay.return
+}
+
+// Loads move behind the copies that the block starts, which come first.
+// CHECK-LABEL: replay.kernel @behind_copies(
+// CHECK: async_copy
+// CHECK-NEXT: view
+// CHECK-NEXT: load
+// CHECK: arith.addi
+replay.kernel @behind_copies(%p: !replay.ptr<f32>, %q: !replay.ptr<f32>, %n: i64, %i: i32)
+    num_warps(4) blocks_per_row(1) {
+  %buf = replay.alloc : !replay.buffer<1 x 16x32xf32>
+  %v = replay.view %p offset %n : !replay.ptr<f32> -> !replay.view<16x32xf32, strides [32, 1], align 16>
+  replay.async_copy %v, %buf[%i] : !replay.view<16x32xf32, strides [32, 1], align 16>, !replay.buffer<1 x 16x32xf32>
+  %j = arith.addi %i, %i : i32
+  %w = replay.view %q offset %n : !replay.ptr<f32> -> !replay.view<16xf32, strides [1]>
+  %x = replay.load %w[%i] : !replay.view<16xf32, strides [1]> -> tensor<16xf32>
+  replay.wait %buf[%j] : !replay.buffer<1 x 16x32xf32>
   replay.return
 }

@@ -94,6 +94,22 @@ llvm.func @exchange(%x: f32, %w: i32) attributes {nvvm.kernel} {
   llvm.return
 }
 
+// Votes: any is a ballot that is not empty.
+// CHECK-LABEL: llvm.func @vote(
+// CHECK-SAME: %[[P:[^:]*]]: i1
+// CHECK: %[[MINE:.*]] = llvm.zext %[[P]] : i1 to i32
+// CHECK: %[[VOTES:.*]] = llvm.call @replayjit_emu_ballot(%{{.*}}, %[[MINE]],
+// CHECK: llvm.icmp "ne" %[[VOTES]], %{{.*}} : i32
+// CHECK: llvm.call @replayjit_emu_ballot(
+// CHECK-NOT: icmp
+// CHECK: llvm.return
+llvm.func @vote(%p: i1) attributes {nvvm.kernel} {
+  %all = llvm.mlir.constant(-1 : i32) : i32
+  %any = nvvm.vote.sync any %all, %p -> i1
+  %lanes = nvvm.vote.sync ballot %all, %p -> i32
+  llvm.return
+}
+
 // CHECK-LABEL: llvm.func @staged(
 // CHECK: llvm.call @replayjit_emu_mbarrier_init(
 // CHECK: llvm.call @replayjit_emu_mbarrier_arrive(
@@ -101,10 +117,12 @@ llvm.func @exchange(%x: f32, %w: i32) attributes {nvvm.kernel} {
 // CHECK: llvm.call @replayjit_emu_bulk_copy(
 // CHECK: llvm.call @replayjit_emu_mbarrier_wait(
 // CHECK-NOT: nvvm.
+// CHECK-NOT: load_fence
 // CHECK: llvm.return
 llvm.func @staged(%p: !llvm.ptr<1>, %s: !llvm.ptr<3>, %b: !llvm.ptr<3>, %n: i32) attributes {nvvm.kernel} {
   nvvm.griddepcontrol wait
   nvvm.griddepcontrol launch_dependents
+  replay.load_fence
   nvvm.mbarrier.init %b, %n : !llvm.ptr<3>, i32
   nvvm.fence.mbarrier.init
   %token = nvvm.mbarrier.arrive %b : !llvm.ptr<3> -> i64

@@ -26,6 +26,18 @@ llvm.func @readonly(%p: !llvm.ptr<1>, %c: i1) {
   llvm.return
 }
 
+// A load fence is the trigger of a performance counter, where it stood.
+// CHECK-LABEL: llvm.func @fence(
+// CHECK: llvm.load
+// CHECK-NEXT: nvvm.pmevent id = 0
+// CHECK-NEXT: llvm.store
+llvm.func @fence(%p: !llvm.ptr<1>) {
+  %a = replay.ld %p : !llvm.ptr<1> -> f32
+  replay.load_fence
+  replay.st %a to %p : !llvm.ptr<1>, f32
+  llvm.return
+}
+
 // Two bf16 of one word are widened in it; a third use keeps the element.
 // CHECK-LABEL: llvm.func @widened(
 // CHECK: %[[PAIR:.*]] = llvm.load %{{.*}} : !llvm.ptr<1> -> vector<2xbf16>

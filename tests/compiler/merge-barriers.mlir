@@ -70,3 +70,21 @@ llvm.func @regions(%a: !llvm.ptr<3>, %b: !llvm.ptr<3>, %x: f32, %if: i1) {
   }
   llvm.return
 }
+
+// A wait for a copy between them is no obstacle: the stage is not stored to.
+// CHECK-LABEL: llvm.func @beside_copies(
+// CHECK-COUNT-2: replay.st
+// CHECK: nvvm.barrier
+// CHECK-NOT: nvvm.barrier
+// CHECK: llvm.return
+llvm.func @beside_copies(%a: !llvm.ptr<3>, %b: !llvm.ptr<3>, %full: !llvm.ptr<3>, %out: !llvm.ptr<1>, %x: f32, %n: i32) {
+  replay.st %x to %a : !llvm.ptr<3>, f32
+  nvvm.barrier
+  %c = replay.ld %a : !llvm.ptr<3> -> f32
+  nvvm.mbarrier.try_wait.parity %full, %n, %n : !llvm.ptr<3>, i32, i32
+  replay.st %x to %b : !llvm.ptr<3>, f32
+  nvvm.barrier
+  %e = replay.ld %b : !llvm.ptr<3> -> f32
+  replay.st %c, %e to %out : !llvm.ptr<1>, f32, f32
+  llvm.return
+}

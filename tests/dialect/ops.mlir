@@ -15,10 +15,12 @@ replay.kernel @copy(%src: !replay.ptr<f32>) num_warps(4) blocks_per_row(1) {
 }
 
 // Everything that a kernel's header may hold.
-// CHECK-LABEL: replay.kernel @header(%{{.*}}: !replay.ptr<bf16> {replay.name = "in", replay.readonly}, %{{.*}}: f32, %{{.*}}: i64)
-// CHECK-SAME: num_warps(32) blocks_per_row(16) attributes {note = "kept"} {
+// CHECK-LABEL: replay.kernel @header(%{{.*}}: !replay.ptr<bf16> {replay.name = "in", replay.readonly}, %{{.*}}: !replay.ptr<f32> {replay.noalias}, %{{.*}}: f32, %{{.*}}: i64)
+// CHECK-SAME: num_warps(32) blocks_per_row(16) attributes {note = "kept", replay.lanes_per_row = 16 : i32} {
 replay.kernel @header(%in: !replay.ptr<bf16> {replay.name = "in", replay.readonly},
-    %scale: f32, %n: i64) num_warps(32) blocks_per_row(16) attributes {note = "kept"} {
+    %out: !replay.ptr<f32> {replay.noalias}, %scale: f32, %n: i64)
+    num_warps(32) blocks_per_row(16)
+    attributes {note = "kept", replay.lanes_per_row = 16 : i32} {
   replay.return
 }
 
@@ -128,19 +130,57 @@ replay.kernel @reconstruct_total(%m: i32, %base: i32) num_warps(4) blocks_per_ro
   replay.return
 }
 
+// CHECK-LABEL: replay.kernel @form(
+// CHECK: form %[[S:.*]] {rows = 4 : i32} : <32x128> -> <32x128, tiles 128>
+// CHECK: form %[[S]] {precision = #replay<precision tf32>, rows = 16 : i32} : <32x128> -> <32x128, tiles 32>
+// CHECK: form %[[S]] : <32x128> -> <32x128, tiles 128>
+replay.kernel @form() num_warps(4) blocks_per_row(1) {
+  %s = builtin.unrealized_conversion_cast to !replay.state<32x128>
+  %t = replay.form %s {rows = 4 : i32} : !replay.state<32x128>
+      -> !replay.state<32x128, tiles 128>
+  %u = replay.form %s {rows = 16 : i32, precision = #replay<precision tf32>}
+      : !replay.state<32x128> -> !replay.state<32x128, tiles 32>
+  // All rows at once.
+  %v = replay.form %s : !replay.state<32x128> -> !replay.state<32x128, tiles 128>
+  replay.return
+}
+
+// CHECK-LABEL: replay.kernel @update(
+// CHECK-SAME: %[[ALPHA:.*]]: f32
+// CHECK: update %[[G:.*]]#0 decay %[[ALPHA]] add %[[G]]#1, %[[G]]#2 : <32x128, tiles 64> decay f32 add tensor<32xf32>, tensor<128xf32>
+// CHECK: update %[[G]]#0 decay %[[G]]#2 : <32x128, tiles 64> decay tensor<128xf32>
+// CHECK: update %[[G]]#0 add %[[G]]#1, %[[G]]#2 : <32x128, tiles 64> add tensor<32xf32>, tensor<128xf32>
+replay.kernel @update(%alpha: f32) num_warps(4) blocks_per_row(1) {
+  %s, %d, %k = builtin.unrealized_conversion_cast to
+      !replay.state<32x128, tiles 64>, tensor<32xf32>, tensor<128xf32>
+  %u = replay.update %s decay %alpha add %d, %k : !replay.state<32x128, tiles 64>
+      decay f32 add tensor<32xf32>, tensor<128xf32>
+  // A decay a column, and a token without one.
+  %v = replay.update %s decay %k : !replay.state<32x128, tiles 64> decay tensor<128xf32>
+  %w = replay.update %s add %d, %k : !replay.state<32x128, tiles 64>
+      add tensor<32xf32>, tensor<128xf32>
+  replay.return
+}
+
 // CHECK-LABEL: replay.kernel @contract(
-// CHECK: contract %{{.*}}, %{{.*}}, %{{.*}} : <32x128>, tensor<128xf32>, tensor<128xf32> -> tensor<32xf32>, tensor<32xf32>
+// CHECK: contract %{{.*}}, %{{.*}}, %{{.*}} {block_k = 64 : i32} : <32x128>, tensor<128xf32>, tensor<128xf32> -> tensor<32xf32>, tensor<32xf32>
+// CHECK: contract %{{.*}}, %{{.*}} {rebuild = #replay<precision bf16>} : <32x128>, tensor<128xf32> -> tensor<32xf32>
+// CHECK: contract %{{.*}}, %{{.*}} : <32x128, tiles 64>, tensor<128xf32> -> tensor<32xf32>
 replay.kernel @contract() num_warps(4) blocks_per_row(1) {
-  %s, %xq, %xk = builtin.unrealized_conversion_cast to
-      !replay.state<32x128>, tensor<128xf32>, tensor<128xf32>
-  %o, %u = replay.contract %s, %xq, %xk : !replay.state<32x128>,
+  %s, %formed, %xq, %xk = builtin.unrealized_conversion_cast to !replay.state<32x128>,
+      !replay.state<32x128, tiles 64>, tensor<128xf32>, tensor<128xf32>
+  %o, %u = replay.contract %s, %xq, %xk {block_k = 64 : i32} : !replay.state<32x128>,
       tensor<128xf32>, tensor<128xf32> -> tensor<32xf32>, tensor<32xf32>
+  %r = replay.contract %s, %xq {rebuild = #replay<precision bf16>}
+      : !replay.state<32x128>, tensor<128xf32> -> tensor<32xf32>
+  %f = replay.contract %formed, %xq
+      : !replay.state<32x128, tiles 64>, tensor<128xf32> -> tensor<32xf32>
   replay.return
 }
 
 // CHECK-LABEL: replay.kernel @flush(
 // CHECK-SAME: %[[ALPHA:.*]]: f32
-// CHECK: flush %[[G:.*]]#0 decay %[[ALPHA]] update %[[G]]#1, %[[G]]#2 into %[[G]]#3 : <32x128>,
+// CHECK: flush %[[G:.*]]#0 decay %[[ALPHA]] update %[[G]]#1, %[[G]]#2 into %[[G]]#3 {rows = 4 : i32} : <32x128>,
 // CHECK-SAME: f32, tensor<32xf32>, tensor<128xf32> into !replay.view<32x128xf32, strides [128, 1], align 16>
 // CHECK: flush %[[G]]#0 decay %[[G]]#2 update %[[G]]#1, %[[G]]#2 into %[[G]]#3 : <32x128>,
 // CHECK-SAME: tensor<128xf32>, tensor<32xf32>, tensor<128xf32> into !replay.view<32x128xf32, strides [128, 1], align 16>
@@ -148,13 +188,15 @@ replay.kernel @contract() num_warps(4) blocks_per_row(1) {
 // CHECK: flush %[[G]]#0 decay %[[ALPHA]] update %[[G]]#1, %[[G]]#2 into %[[G]]#3, %[[G]]#4 : <32x128>,
 // CHECK-SAME: f32, tensor<32xf32>, tensor<128xf32> into !replay.view<32x128xf32, strides [128, 1], align 16>, !replay.view<32x128xbf16, strides [128, 1]>
 // CHECK: flush %[[G]]#0 into %[[G]]#3, %[[G]]#4 : <32x128> into !replay.view<32x128xf32, strides [128, 1], align 16>, !replay.view<32x128xbf16, strides [128, 1]>
+// CHECK: flush %{{.*}} into %[[G]]#3 : <32x128, tiles 64> into
+// CHECK: flush %[[G]]#0 into %[[G]]#3 {block_k = 64 : i32, precision = #replay<precision tf32>} : <32x128> into
 replay.kernel @flush(%alpha: f32) num_warps(4) blocks_per_row(1) {
   %s, %dt, %kt, %s0, %copy = builtin.unrealized_conversion_cast to
       !replay.state<32x128>, tensor<32xf32>, tensor<128xf32>,
       !replay.view<32x128xf32, strides [128, 1], align 16>,
       !replay.view<32x128xbf16, strides [128, 1]>
-  replay.flush %s decay %alpha update %dt, %kt into %s0 : !replay.state<32x128>,
-      f32, tensor<32xf32>, tensor<128xf32> into
+  replay.flush %s decay %alpha update %dt, %kt into %s0 {rows = 4 : i32}
+      : !replay.state<32x128>, f32, tensor<32xf32>, tensor<128xf32> into
       !replay.view<32x128xf32, strides [128, 1], align 16>
   // A decay a column.
   replay.flush %s decay %kt update %dt, %kt into %s0 : !replay.state<32x128>,
@@ -171,6 +213,12 @@ replay.kernel @flush(%alpha: f32) num_warps(4) blocks_per_row(1) {
   replay.flush %s into %s0, %copy : !replay.state<32x128> into
       !replay.view<32x128xf32, strides [128, 1], align 16>,
       !replay.view<32x128xbf16, strides [128, 1]>
+  // A formed state, and one formed 64 columns at a time by the matrix unit.
+  %t = builtin.unrealized_conversion_cast to !replay.state<32x128, tiles 64>
+  replay.flush %t into %s0 : !replay.state<32x128, tiles 64> into
+      !replay.view<32x128xf32, strides [128, 1], align 16>
+  replay.flush %s into %s0 {block_k = 64 : i32, precision = #replay<precision tf32>}
+      : !replay.state<32x128> into !replay.view<32x128xf32, strides [128, 1], align 16>
   replay.return
 }
 
@@ -180,11 +228,11 @@ replay.kernel @flush(%alpha: f32) num_warps(4) blocks_per_row(1) {
 
 // CHECK-LABEL: replay.kernel @view(
 // CHECK-SAME: %[[P:.*]]: !replay.ptr<f32>, %[[OFF:.*]]: i64, %[[M:.*]]: i32
-// CHECK: view %[[P]] offset %[[OFF]] sizes %[[M]] : <f32> -> <?x128xf32, strides [128, 1], align 16>
+// CHECK: view %[[P]] offset %[[OFF]] sizes %[[M]] at_most 16 : <f32> -> <?x128xf32, strides [128, 1], align 16>
 // CHECK: view %[[P]] offset %[[OFF]] sizes %[[M]], %[[M]] strides %[[OFF]] : <f32> -> <?x?xf32, strides [?, 1]>
 // CHECK: view %[[P]] offset %[[OFF]] : <f32> -> <8xf32, strides [-1]>
 replay.kernel @view(%p: !replay.ptr<f32>, %off: i64, %m: i32) num_warps(4) blocks_per_row(1) {
-  %v = replay.view %p offset %off sizes %m : !replay.ptr<f32>
+  %v = replay.view %p offset %off sizes %m at_most 16 : !replay.ptr<f32>
       -> !replay.view<?x128xf32, strides [128, 1], align 16>
   %w = replay.view %p offset %off sizes %m, %m strides %off : !replay.ptr<f32>
       -> !replay.view<?x?xf32, strides [?, 1]>
@@ -194,9 +242,11 @@ replay.kernel @view(%p: !replay.ptr<f32>, %off: i64, %m: i32) num_warps(4) block
 
 // CHECK-LABEL: replay.kernel @pointer(
 // CHECK-SAME: %[[ADDRESS:.*]]: i64
+// CHECK: pointer %[[ADDRESS]] {noalias} -> <f32>
 // CHECK: pointer %[[ADDRESS]] -> <f32>
 replay.kernel @pointer(%address: i64) num_warps(4) blocks_per_row(1) {
-  %p = replay.pointer %address -> !replay.ptr<f32>
+  %p = replay.pointer %address {noalias} -> !replay.ptr<f32>
+  %q = replay.pointer %address -> !replay.ptr<f32>
   replay.return
 }
 
@@ -228,6 +278,13 @@ replay.kernel @store(%i: i32, %j: i32, %x: f32) num_warps(4) blocks_per_row(1) {
   replay.return
 }
 
+// CHECK-LABEL: replay.kernel @load_fence(
+// CHECK: load_fence
+replay.kernel @load_fence() num_warps(4) blocks_per_row(1) {
+  replay.load_fence
+  replay.return
+}
+
 // CHECK-LABEL: replay.kernel @report(
 // CHECK-SAME: %[[KIND:.*]]: i32, %[[ROW:.*]]: i32, %[[LAYER:.*]]: i32, %[[VALUE:.*]]: i64, %[[WORD:.*]]: !replay.ptr<i32>
 // CHECK: report %[[KIND]] row %[[ROW]] layer %[[LAYER]] value %[[VALUE]] to %[[WORD]] : <i32>
@@ -236,6 +293,23 @@ replay.kernel @report(%kind: i32, %row: i32, %layer: i32, %value: i64, %word: !r
     num_warps(4) blocks_per_row(1) {
   replay.report %kind row %row layer %layer value %value to %word : !replay.ptr<i32>
   replay.report %kind row %row layer %layer value %value to %word {trap} : !replay.ptr<i32>
+  replay.return
+}
+
+// CHECK-LABEL: replay.kernel @on_overflow(
+// CHECK-SAME: %[[KIND:.*]]: i32, %[[ROW:.*]]: i32, %[[LAYER:.*]]: i32, %[[WORD:.*]]: !replay.ptr<i32>
+// CHECK: on_overflow %[[KIND]] row %[[ROW]] layer %[[LAYER]] to %[[WORD]] : <i32>
+replay.kernel @on_overflow(%kind: i32, %row: i32, %layer: i32, %word: !replay.ptr<i32>)
+    num_warps(4) blocks_per_row(1) {
+  replay.on_overflow %kind row %row layer %layer to %word : !replay.ptr<i32>
+  replay.return
+}
+
+// CHECK-LABEL: replay.kernel @on_overflow_trap(
+// CHECK: on_overflow %{{.*}} row %{{.*}} layer %{{.*}} to %{{.*}} {trap} : <i32>
+replay.kernel @on_overflow_trap(%kind: i32, %row: i32, %layer: i32, %word: !replay.ptr<i32>)
+    num_warps(4) blocks_per_row(1) {
+  replay.on_overflow %kind row %row layer %layer to %word {trap} : !replay.ptr<i32>
   replay.return
 }
 
@@ -355,22 +429,26 @@ replay.kernel @alloc() num_warps(4) blocks_per_row(1) {
 // CHECK-LABEL: replay.kernel @roles(
 // CHECK: %[[BUF:.*]] = alloc
 // CHECK: roles producer {
-// CHECK-NEXT: replay.async_copy %{{.*}}[%{{.*}}, %{{.*}}], %[[BUF]][%{{.*}}] : <64x128xf32, strides [128, 1], align 16>, <2 x 64x128xf32>
+// CHECK-NEXT: replay.async_copy %{{.*}}, %[[BUF]][%{{.*}}] : <64x128xf32, strides [128, 1], align 16>, <2 x 64x128xf32>
 // CHECK-NEXT: } consumer {
 // CHECK-NEXT: replay.wait %[[BUF]][%{{.*}}] : <2 x 64x128xf32>
-// CHECK-NEXT: %{{.*}} = replay.read %[[BUF]][%{{.*}}] : <2 x 64x128xf32> -> tensor<64x128xf32>
+// CHECK-NEXT: %[[S:.*]] = replay.stage %[[BUF]][%{{.*}}] : <2 x 64x128xf32> -> <64x128xf32, strides [128, 1], align 16, shared>
+// CHECK-NEXT: %{{.*}} = replay.load %[[S]][%{{.*}}, %{{.*}}] : <64x128xf32, strides [128, 1], align 16, shared> -> tensor<64x128xf32>
 // CHECK-NEXT: replay.release %[[BUF]][%{{.*}}] : <2 x 64x128xf32>
 // CHECK-NEXT: }
-replay.kernel @roles(%r: i32, %c: i32, %i: i32) num_warps(4) blocks_per_row(1) {
+replay.kernel @roles(%c0: i32, %i: i32) num_warps(4) blocks_per_row(1) {
   %v = builtin.unrealized_conversion_cast to
       !replay.view<64x128xf32, strides [128, 1], align 16>
   %buf = replay.alloc : !replay.buffer<2 x 64x128xf32>
   replay.roles producer {
-    replay.async_copy %v[%r, %c], %buf[%i] : !replay.view<64x128xf32,
+    replay.async_copy %v, %buf[%i] : !replay.view<64x128xf32,
       strides [128, 1], align 16>, !replay.buffer<2 x 64x128xf32>
   } consumer {
     replay.wait %buf[%i] : !replay.buffer<2 x 64x128xf32>
-    %t = replay.read %buf[%i] : !replay.buffer<2 x 64x128xf32> -> tensor<64x128xf32>
+    %s = replay.stage %buf[%i] : !replay.buffer<2 x 64x128xf32>
+      -> !replay.view<64x128xf32, strides [128, 1], align 16, shared>
+    %t = replay.load %s[%c0, %c0] : !replay.view<64x128xf32, strides [128, 1],
+      align 16, shared> -> tensor<64x128xf32>
     replay.release %buf[%i] : !replay.buffer<2 x 64x128xf32>
   }
   replay.return

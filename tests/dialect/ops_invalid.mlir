@@ -61,6 +61,22 @@ replay.kernel @tile_argument(%t: tensor<16xf32>) num_warps(1) blocks_per_row(1) 
 
 // -----
 
+// expected-error @+1 {{argument 1 of type 'f32' cannot be replay.noalias; only pointers are (K4)}}
+replay.kernel @scalar_without_alias(%p: !replay.ptr<f32>, %x: f32 {replay.noalias})
+    num_warps(1) blocks_per_row(1) {
+  replay.return
+}
+
+// -----
+
+// expected-error @+1 {{replay.lanes_per_row is 12; allowed are powers of two from 1 to 32 (K5)}}
+replay.kernel @lanes() num_warps(1) blocks_per_row(1)
+    attributes {replay.lanes_per_row = 12 : i32} {
+  replay.return
+}
+
+// -----
+
 replay.kernel @flat_checkpoint() num_warps(1) blocks_per_row(1) {
   %s0 = builtin.unrealized_conversion_cast to !replay.view<128xf32, strides [1]>
   // expected-error @+1 {{views must have float elements and rank 2, gates rank 1 or 2 (R1)}}
@@ -297,6 +313,154 @@ replay.kernel @wrapped_other_gates(%m: i32, %base: i32) num_warps(1) blocks_per_
 
 // -----
 
+replay.kernel @reconstruct_formed() num_warps(4) blocks_per_row(1) {
+  %s0 = builtin.unrealized_conversion_cast to !replay.view<32x128xf32, strides [128, 1]>
+  // expected-error @+1 {{gives a '!replay.state<32x128, tiles 64>', which is formed; replay.form gives that (R6)}}
+  %s = replay.reconstruct %s0 {depth = 1 : i32}
+      : !replay.view<32x128xf32, strides [128, 1]> -> !replay.state<32x128, tiles 64>
+  replay.return
+}
+
+// -----
+
+replay.kernel @form_twice() num_warps(4) blocks_per_row(1) {
+  %s = builtin.unrealized_conversion_cast to !replay.state<32x128, tiles 64>
+  // expected-error @+1 {{needs a state that is not formed, and gives the same with tiles (J1)}}
+  %t = replay.form %s : !replay.state<32x128, tiles 64> -> !replay.state<32x128, tiles 128>
+  replay.return
+}
+
+// -----
+
+replay.kernel @form_another() num_warps(4) blocks_per_row(1) {
+  %s = builtin.unrealized_conversion_cast to !replay.state<32x128>
+  // expected-error @+1 {{cannot make a '!replay.state<32x64, tiles 64>' of a '!replay.state<32x128>'}}
+  %t = replay.form %s : !replay.state<32x128> -> !replay.state<32x64, tiles 64>
+  replay.return
+}
+
+// -----
+
+replay.kernel @form_three_rows() num_warps(4) blocks_per_row(1) {
+  %s = builtin.unrealized_conversion_cast to !replay.state<32x128>
+  // expected-error @+1 {{rows is 3; precision ieee allows powers of two from 1 (J2)}}
+  %t = replay.form %s {rows = 3 : i32} : !replay.state<32x128> -> !replay.state<32x128, tiles 64>
+  replay.return
+}
+
+// -----
+
+replay.kernel @form_few_rows() num_warps(4) blocks_per_row(1) {
+  %s = builtin.unrealized_conversion_cast to !replay.state<32x128>
+  // expected-error @+1 {{rows is 4; precision tf32 allows powers of two from 16 (J2)}}
+  %t = replay.form %s {rows = 4 : i32, precision = #replay<precision tf32>}
+      : !replay.state<32x128> -> !replay.state<32x128, tiles 64>
+  replay.return
+}
+
+// -----
+
+replay.kernel @update_before_form(%a: f32) num_warps(4) blocks_per_row(1) {
+  %s = builtin.unrealized_conversion_cast to !replay.state<32x128>
+  // expected-error @+1 {{updates a '!replay.state<32x128>', which is not formed; replay.form forms it (U1)}}
+  %t = replay.update %s decay %a : !replay.state<32x128> decay f32
+  replay.return
+}
+
+// -----
+
+replay.kernel @update_nothing() num_warps(4) blocks_per_row(1) {
+  %s = builtin.unrealized_conversion_cast to !replay.state<32x128, tiles 64>
+  // expected-error @+1 {{needs a decay of f32 or k's type, or d of tensor<32xf32> and k of tensor<128xf32>, or all three (U2)}}
+  %t = replay.update %s : !replay.state<32x128, tiles 64>
+  replay.return
+}
+
+// -----
+
+replay.kernel @update_transposed() num_warps(4) blocks_per_row(1) {
+  %s, %d, %k = builtin.unrealized_conversion_cast to !replay.state<32x128, tiles 64>,
+      tensor<32xf32>, tensor<128xf32>
+  // expected-error @+1 {{needs a decay of f32 or k's type, or d of tensor<32xf32> and k of tensor<128xf32>, or all three (U2)}}
+  %t = replay.update %s add %k, %d : !replay.state<32x128, tiles 64>
+      add tensor<128xf32>, tensor<32xf32>
+  replay.return
+}
+
+// -----
+
+replay.kernel @update_decay_a_row() num_warps(4) blocks_per_row(1) {
+  %s, %d = builtin.unrealized_conversion_cast to !replay.state<32x128, tiles 64>, tensor<32xf32>
+  // expected-error @+1 {{needs a decay of f32 or k's type}}
+  %t = replay.update %s decay %d : !replay.state<32x128, tiles 64> decay tensor<32xf32>
+  replay.return
+}
+
+// -----
+
+replay.kernel @contract_odd_blocks() num_warps(4) blocks_per_row(1) {
+  %s, %x = builtin.unrealized_conversion_cast to !replay.state<32x128>, tensor<128xf32>
+  // expected-error @+1 {{block_k 96 does not divide the 128 columns of the state (C3)}}
+  %y = replay.contract %s, %x {block_k = 96 : i32}
+      : !replay.state<32x128>, tensor<128xf32> -> tensor<32xf32>
+  replay.return
+}
+
+// -----
+
+replay.kernel @contract_no_blocks() num_warps(4) blocks_per_row(1) {
+  %s, %x = builtin.unrealized_conversion_cast to !replay.state<32x128>, tensor<128xf32>
+  // expected-error @+1 {{block_k 0 does not divide the 128 columns of the state (C3)}}
+  %y = replay.contract %s, %x {block_k = 0 : i32}
+      : !replay.state<32x128>, tensor<128xf32> -> tensor<32xf32>
+  replay.return
+}
+
+// -----
+
+replay.kernel @contract_rebuilds_formed() num_warps(4) blocks_per_row(1) {
+  %s, %x = builtin.unrealized_conversion_cast to !replay.state<32x128, tiles 64>, tensor<128xf32>
+  // expected-error @+1 {{reads a formed state as it is; block_k and rebuild are for others (C4)}}
+  %y = replay.contract %s, %x {rebuild = #replay<precision tf32>}
+      : !replay.state<32x128, tiles 64>, tensor<128xf32> -> tensor<32xf32>
+  replay.return
+}
+
+// -----
+
+replay.kernel @flush_odd_blocks() num_warps(4) blocks_per_row(1) {
+  %s, %s0 = builtin.unrealized_conversion_cast to !replay.state<32x128>,
+      !replay.view<32x128xf32, strides [128, 1]>
+  // expected-error @+1 {{block_k 48 does not divide the 128 columns of the state (F3)}}
+  replay.flush %s into %s0 {block_k = 48 : i32} : !replay.state<32x128>
+      into !replay.view<32x128xf32, strides [128, 1]>
+  replay.return
+}
+
+// -----
+
+replay.kernel @flush_no_rows() num_warps(4) blocks_per_row(1) {
+  %s, %s0 = builtin.unrealized_conversion_cast to !replay.state<32x128>,
+      !replay.view<32x128xf32, strides [128, 1]>
+  // expected-error @+1 {{rows is 0; precision ieee allows powers of two from 1 (F3)}}
+  replay.flush %s into %s0 {rows = 0 : i32} : !replay.state<32x128>
+      into !replay.view<32x128xf32, strides [128, 1]>
+  replay.return
+}
+
+// -----
+
+replay.kernel @flush_forms_formed() num_warps(4) blocks_per_row(1) {
+  %s, %s0 = builtin.unrealized_conversion_cast to !replay.state<32x128, tiles 64>,
+      !replay.view<32x128xf32, strides [128, 1]>
+  // expected-error @+1 {{stores a formed state as it is; block_k, rows and precision are for others (F4)}}
+  replay.flush %s into %s0 {rows = 4 : i32} : !replay.state<32x128, tiles 64>
+      into !replay.view<32x128xf32, strides [128, 1]>
+  replay.return
+}
+
+// -----
+
 replay.kernel @short_vector() num_warps(1) blocks_per_row(1) {
   %s, %x = builtin.unrealized_conversion_cast to !replay.state<32x128>, tensor<64xf32>
   // expected-error @+1 {{vector must be tensor<128xf32> (C1)}}
@@ -414,8 +578,32 @@ replay.kernel @no_destination() num_warps(1) blocks_per_row(1) {
 // -----
 
 replay.kernel @other_element(%p: !replay.ptr<bf16>, %n: i64) num_warps(1) blocks_per_row(1) {
-  // expected-error @+1 {{views 'f32' through a '!replay.ptr<bf16>' (W1)}}
+  // expected-error @+1 {{of a '!replay.ptr<bf16>': needs its element type and global memory (W1)}}
   %v = replay.view %p offset %n : !replay.ptr<bf16> -> !replay.view<16xf32, strides [1]>
+  replay.return
+}
+
+// -----
+
+replay.kernel @view_of_shared_memory(%p: !replay.ptr<f32>, %n: i64) num_warps(1) blocks_per_row(1) {
+  // expected-error @+1 {{needs its element type and global memory (W1)}}
+  %v = replay.view %p offset %n : !replay.ptr<f32> -> !replay.view<16xf32, strides [1], shared>
+  replay.return
+}
+
+// -----
+
+replay.kernel @bound_of_a_static_size(%p: !replay.ptr<f32>, %n: i64) num_warps(1) blocks_per_row(1) {
+  // expected-error @+1 {{needs a positive at_most, and a first size known only at run time beside it (W3)}}
+  %v = replay.view %p offset %n at_most 16 : !replay.ptr<f32> -> !replay.view<16xf32, strides [1]>
+  replay.return
+}
+
+// -----
+
+replay.kernel @bound_of_zero(%p: !replay.ptr<f32>, %n: i64, %m: i32) num_warps(1) blocks_per_row(1) {
+  // expected-error @+1 {{needs a positive at_most, and a first size known only at run time beside it (W3)}}
+  %v = replay.view %p offset %n sizes %m at_most 0 : !replay.ptr<f32> -> !replay.view<?xf32, strides [1]>
   replay.return
 }
 
@@ -507,6 +695,24 @@ replay.kernel @store_element(%i: i32) num_warps(1) blocks_per_row(1) {
   %v, %t = builtin.unrealized_conversion_cast to !replay.view<16xf32, strides [1]>, tensor<16xf16>
   // expected-error @+1 {{rank and element type must agree (S2)}}
   replay.store %t, %v[%i] : tensor<16xf16>, !replay.view<16xf32, strides [1]>
+  replay.return
+}
+
+// -----
+
+replay.kernel @store_to_stage(%i: i32, %x: f32) num_warps(1) blocks_per_row(1) {
+  %v = builtin.unrealized_conversion_cast to !replay.view<16xf32, strides [1], shared>
+  // expected-error @+1 {{must store to global memory (S3)}}
+  replay.store %x, %v[%i] : f32, !replay.view<16xf32, strides [1], shared>
+  replay.return
+}
+
+// -----
+
+replay.kernel @two_reports(%kind: i32, %word: !replay.ptr<i32>) num_warps(1) blocks_per_row(1) {
+  // expected-error @+1 {{must be the only one of its kernel (V1)}}
+  replay.on_overflow %kind row %kind layer %kind to %word : !replay.ptr<i32>
+  replay.on_overflow %kind row %kind layer %kind to %word : !replay.ptr<i32>
   replay.return
 }
 
@@ -754,7 +960,7 @@ replay.kernel @copy_in_consumer(%i: i32) num_warps(1) blocks_per_row(1) {
     %p = replay.program_id x
   } consumer {
     // expected-error @+1 {{must stand in a producer region (G2)}}
-    replay.async_copy %v[%i, %i], %buf[%i]
+    replay.async_copy %v, %buf[%i]
         : !replay.view<4x128xf32, strides [128, 1], align 16>, !replay.buffer<2 x 4x128xf32>
   }
   replay.return
@@ -784,22 +990,27 @@ replay.kernel @release_without_roles(%i: i32) num_warps(1) blocks_per_row(1) {
 
 // -----
 
-replay.kernel @read_without_roles(%i: i32) num_warps(1) blocks_per_row(1) {
+replay.kernel @wait_beside_roles(%i: i32) num_warps(1) blocks_per_row(1) {
   %buf = replay.alloc : !replay.buffer<2 x 4x128xf32>
   // expected-error @+1 {{must stand in a consumer region (G2)}}
-  %t = replay.read %buf[%i] : !replay.buffer<2 x 4x128xf32> -> tensor<4x128xf32>
+  replay.wait %buf[%i] : !replay.buffer<2 x 4x128xf32>
+  replay.roles producer {
+    %p = replay.program_id x
+  } consumer {
+    %p = replay.program_id x
+  }
   replay.return
 }
 
 // -----
 
 replay.kernel @copy_other_size(%i: i32) num_warps(1) blocks_per_row(1) {
-  %v = builtin.unrealized_conversion_cast to !replay.view<?x128xf32, strides [128, 1], align 16>
+  %v = builtin.unrealized_conversion_cast to !replay.view<2x128xf32, strides [128, 1], align 16>
   %buf = replay.alloc : !replay.buffer<2 x 4x128xf32>
   replay.roles producer {
-    // expected-error @+1 {{sizes, element type and offsets must agree (Y1)}}
-    replay.async_copy %v[%i, %i], %buf[%i]
-        : !replay.view<?x128xf32, strides [128, 1], align 16>, !replay.buffer<2 x 4x128xf32>
+    // expected-error @+1 {{sizes and element type must agree, and the view's memory be global (Y1)}}
+    replay.async_copy %v, %buf[%i]
+        : !replay.view<2x128xf32, strides [128, 1], align 16>, !replay.buffer<2 x 4x128xf32>
   } consumer {
     %p = replay.program_id x
   }
@@ -812,8 +1023,8 @@ replay.kernel @copy_other_element(%i: i32) num_warps(1) blocks_per_row(1) {
   %v = builtin.unrealized_conversion_cast to !replay.view<4x128xi32, strides [128, 1], align 16>
   %buf = replay.alloc : !replay.buffer<2 x 4x128xf32>
   replay.roles producer {
-    // expected-error @+1 {{sizes, element type and offsets must agree (Y1)}}
-    replay.async_copy %v[%i, %i], %buf[%i]
+    // expected-error @+1 {{sizes and element type must agree, and the view's memory be global (Y1)}}
+    replay.async_copy %v, %buf[%i]
         : !replay.view<4x128xi32, strides [128, 1], align 16>, !replay.buffer<2 x 4x128xf32>
   } consumer {
     %p = replay.program_id x
@@ -828,7 +1039,7 @@ replay.kernel @copy_strided(%i: i32) num_warps(1) blocks_per_row(1) {
   %buf = replay.alloc : !replay.buffer<2 x 4x128xf32>
   replay.roles producer {
     // expected-error @+1 {{needs contiguous rows whose bytes and alignment are multiples of 16 (Y2)}}
-    replay.async_copy %v[%i, %i], %buf[%i]
+    replay.async_copy %v, %buf[%i]
         : !replay.view<4x128xf32, strides [1, 4], align 16>, !replay.buffer<2 x 4x128xf32>
   } consumer {
     %p = replay.program_id x
@@ -843,7 +1054,7 @@ replay.kernel @copy_unaligned(%i: i32) num_warps(1) blocks_per_row(1) {
   %buf = replay.alloc : !replay.buffer<2 x 4x128xf32>
   replay.roles producer {
     // expected-error @+1 {{needs contiguous rows whose bytes and alignment are multiples of 16 (Y2)}}
-    replay.async_copy %v[%i, %i], %buf[%i]
+    replay.async_copy %v, %buf[%i]
         : !replay.view<4x128xf32, strides [128, 1], align 8>, !replay.buffer<2 x 4x128xf32>
   } consumer {
     %p = replay.program_id x
@@ -858,7 +1069,7 @@ replay.kernel @copy_short_rows(%i: i32) num_warps(1) blocks_per_row(1) {
   %buf = replay.alloc : !replay.buffer<2 x 4x2xf32>
   replay.roles producer {
     // expected-error @+1 {{needs contiguous rows whose bytes and alignment are multiples of 16 (Y2)}}
-    replay.async_copy %v[%i, %i], %buf[%i]
+    replay.async_copy %v, %buf[%i]
         : !replay.view<4x2xf32, strides [16, 1], align 16>, !replay.buffer<2 x 4x2xf32>
   } consumer {
     %p = replay.program_id x
@@ -868,14 +1079,74 @@ replay.kernel @copy_short_rows(%i: i32) num_warps(1) blocks_per_row(1) {
 
 // -----
 
-replay.kernel @read_other_shape(%i: i32) num_warps(1) blocks_per_row(1) {
+replay.kernel @copy_shared(%i: i32) num_warps(1) blocks_per_row(1) {
+  %v = builtin.unrealized_conversion_cast to !replay.view<4x128xf32, strides [128, 1], align 16, shared>
   %buf = replay.alloc : !replay.buffer<2 x 4x128xf32>
-  replay.roles producer {
-    %p = replay.program_id x
-  } consumer {
-    // expected-error @+1 {{reads 'tensor<512xf32>' from '!replay.buffer<2 x 4x128xf32>': shape and element type must agree (X1)}}
-    %t = replay.read %buf[%i] : !replay.buffer<2 x 4x128xf32> -> tensor<512xf32>
-  }
+  // expected-error @+1 {{sizes and element type must agree, and the view's memory be global (Y1)}}
+  replay.async_copy %v, %buf[%i]
+      : !replay.view<4x128xf32, strides [128, 1], align 16, shared>, !replay.buffer<2 x 4x128xf32>
+  replay.return
+}
+
+// -----
+
+replay.kernel @copy_some_rows_apart(%i: i32) num_warps(1) blocks_per_row(1) {
+  %v = builtin.unrealized_conversion_cast to !replay.view<?x128xf32, strides [256, 1], align 16>
+  %buf = replay.alloc : !replay.buffer<2 x 4x128xf32>
+  // expected-error @+1 {{needs adjacent rows if they descend or their number is known only at run time (Y2)}}
+  replay.async_copy %v, %buf[%i]
+      : !replay.view<?x128xf32, strides [256, 1], align 16>, !replay.buffer<2 x 4x128xf32>
+  replay.return
+}
+
+// -----
+
+replay.kernel @copy_descending_apart(%i: i32) num_warps(1) blocks_per_row(1) {
+  %v = builtin.unrealized_conversion_cast to !replay.view<4x128xf32, strides [-256, 1], align 16>
+  %buf = replay.alloc : !replay.buffer<2 x 4x128xf32>
+  // expected-error @+1 {{needs adjacent rows if they descend or their number is known only at run time (Y2)}}
+  replay.async_copy %v, %buf[%i]
+      : !replay.view<4x128xf32, strides [-256, 1], align 16>, !replay.buffer<2 x 4x128xf32>
+  replay.return
+}
+
+// -----
+
+replay.kernel @stage_other_size(%i: i32) num_warps(1) blocks_per_row(1) {
+  %buf = replay.alloc : !replay.buffer<2 x 4x128xf32>
+  // expected-error @+1 {{element type and sizes must agree, and the memory be shared (X1)}}
+  %s = replay.stage %buf[%i] : !replay.buffer<2 x 4x128xf32>
+      -> !replay.view<8x128xf32, strides [128, 1], align 16, shared>
+  replay.return
+}
+
+// -----
+
+replay.kernel @stage_of_global_memory(%i: i32) num_warps(1) blocks_per_row(1) {
+  %buf = replay.alloc : !replay.buffer<2 x 4x128xf32>
+  // expected-error @+1 {{element type and sizes must agree, and the memory be shared (X1)}}
+  %s = replay.stage %buf[%i] : !replay.buffer<2 x 4x128xf32>
+      -> !replay.view<4x128xf32, strides [128, 1], align 16>
+  replay.return
+}
+
+// -----
+
+replay.kernel @stage_without_size(%i: i32) num_warps(1) blocks_per_row(1) {
+  %buf = replay.alloc : !replay.buffer<2 x 4x128xf32>
+  // expected-error @+1 {{element type and sizes must agree, and the memory be shared (X1)}}
+  %s = replay.stage %buf[%i] : !replay.buffer<2 x 4x128xf32>
+      -> !replay.view<?x128xf32, strides [128, 1], align 16, shared>
+  replay.return
+}
+
+// -----
+
+replay.kernel @stage_apart(%i: i32) num_warps(1) blocks_per_row(1) {
+  %buf = replay.alloc : !replay.buffer<2 x 4x128xf32>
+  // expected-error @+1 {{needs adjacent rows (X2)}}
+  %s = replay.stage %buf[%i] : !replay.buffer<2 x 4x128xf32>
+      -> !replay.view<4x128xf32, strides [256, 1], align 16, shared>
   replay.return
 }
 

@@ -32,8 +32,10 @@ replay.kernel @view_default_alignment() num_warps(1) blocks_per_row(1) {
 
 // CHECK-LABEL: replay.kernel @state(
 // CHECK: to !replay.state<32x128>
+// CHECK: to !replay.state<32x128, tiles 64>
 replay.kernel @state() num_warps(1) blocks_per_row(1) {
   %0 = builtin.unrealized_conversion_cast to !replay.state<32x128>
+  %1 = builtin.unrealized_conversion_cast to !replay.state<32x128, tiles 64>
   replay.return
 }
 

@@ -66,6 +66,22 @@ replay.kernel @state_sizes() num_warps(1) blocks_per_row(1) {
 
 // -----
 
+replay.kernel @state_tiles() num_warps(1) blocks_per_row(1) {
+  // expected-error @+1 {{state tiles of 256 columns must divide the 128 there are}}
+  %0 = builtin.unrealized_conversion_cast to !replay.state<32x128, tiles 256>
+  replay.return
+}
+
+// -----
+
+replay.kernel @state_odd_tiles() num_warps(1) blocks_per_row(1) {
+  // expected-error @+1 {{state tiles of 96 columns must divide the 128 there are}}
+  %0 = builtin.unrealized_conversion_cast to !replay.state<32x128, tiles 96>
+  replay.return
+}
+
+// -----
+
 replay.kernel @state_rank() num_warps(1) blocks_per_row(1) {
   // expected-error @+1 {{state needs two sizes: rows x columns}}
   %0 = builtin.unrealized_conversion_cast to !replay.state<128>
@@ -82,9 +98,9 @@ replay.kernel @buffer_stages() num_warps(1) blocks_per_row(1) {
 
 // -----
 
-replay.kernel @buffer_tiles() num_warps(1) blocks_per_row(1) {
-  // expected-error @+1 {{buffer stages must be tiles of rank 1 or 2 with power-of-two sizes}}
-  %0 = builtin.unrealized_conversion_cast to !replay.buffer<2 x 24x16xf32>
+replay.kernel @buffer_sizes() num_warps(1) blocks_per_row(1) {
+  // expected-error @+1 {{buffer stages must have one or two positive sizes}}
+  %0 = builtin.unrealized_conversion_cast to !replay.buffer<2 x 4x24x16xf32>
   replay.return
 }
 

@@ -241,9 +241,9 @@ TEST_CASE("strides of rows", "[error]") {
         "outStride: 4100 is not allowed; it must be a multiple of 8");
   CHECK(said(spec, [](DecodeArgs &a) { a.outStride = 4088; }) ==
         "outStride: 4088 is not allowed; it must be 4096 or more");
-  // One row may serve all inputs, and a column any index.
+  // One row may serve all inputs.
   CHECK(said(spec, [](DecodeArgs &a) {
-          a.qStride = a.aStride = a.bStride = a.stateIndexStride = 0;
+          a.qStride = a.aStride = a.bStride = 0;
         }) == "");
   CHECK(said(spec, [](DecodeArgs &a) { a.aStride = 33; }) == "");
   CHECK(said(spec, [](DecodeArgs &a) { a.kStride = a.vStride = 7; }) == "");
@@ -263,6 +263,43 @@ TEST_CASE("strides of rows", "[error]") {
   CHECK(said(spec, [](DecodeArgs &a) {
           a.qStride = a.kStride = a.vStride = a.aStride = 4099;
           a.outStride = 4097;
+        }) == "");
+}
+
+TEST_CASE("rows that write have indices of their own", "[error]") {
+  auto sentence = [](const std::string &name) {
+    return name + ": 0 is not allowed with 4 rows; it gives all of them one "
+                  "slot, which they would write at once";
+  };
+  auto zero = [](int64_t DecodeArgs::*stride) {
+    return [stride](DecodeArgs &a) { a.*stride = 0; };
+  };
+  DecodeSpec plain, packed, all, shared;
+  packed.family = Family::Packed;
+  packed.ringDepth = 1;
+  for (DecodeSpec *spec : {&plain, &packed})
+    CHECK(said(*spec, zero(&DecodeArgs::stateIndexStride)) ==
+          sentence("stateIndexStride"));
+  all.hasRingIndices = all.hasDstIndices = all.hasTrackIndices = true;
+  CHECK(said(all, zero(&DecodeArgs::ringIndexStride)) ==
+        sentence("ringIndexStride"));
+  CHECK(said(all, zero(&DecodeArgs::dstIndexStride)) ==
+        sentence("dstIndexStride"));
+  CHECK(said(all, zero(&DecodeArgs::trackIndexStride)) ==
+        sentence("trackIndexStride"));
+  // Forks read one state where they write others; without dst or rings of
+  // their own they write that one.
+  CHECK(said(all, zero(&DecodeArgs::stateIndexStride)) == "");
+  packed.hasDstIndices = true;
+  CHECK(said(packed, zero(&DecodeArgs::stateIndexStride)) == "");
+  shared.hasDstIndices = true;
+  CHECK(said(shared, zero(&DecodeArgs::stateIndexStride)) ==
+        sentence("stateIndexStride"));
+  // What the spec has not, and a single row's, do not count.
+  CHECK(said(plain, zero(&DecodeArgs::dstIndexStride)) == "");
+  CHECK(said(plain, [](DecodeArgs &a) {
+          a.batch = 1;
+          a.stateIndexStride = 0;
         }) == "");
 }
 
@@ -389,6 +426,11 @@ TEST_CASE("arguments of materialize", "[error]") {
           a.errorWord = a.ringIndices = a.ringBase = 0;
           a.ringSlots = -1;
         }) == "");
+  // One source may serve all rows, one destination none.
+  CHECK(check([](Args &a) { a.srcIndexStride = a.ringIndexStride = 0; }) == "");
+  CHECK(check([](Args &a) { a.dstIndexStride = 0; }) ==
+        "dstIndexStride: 0 is not allowed with 4 rows; it gives all of them "
+        "one slot, which they would write at once");
   spec.hasMask = false;
   CHECK(check([](Args &a) { a.mask = 0; }) == "");
   spec.hasRingIndices = true;
@@ -438,6 +480,12 @@ TEST_CASE("the bound of a gate", "[error]") {
     CHECK(!validateLowerBound(spec, std::numeric_limits<float>::quiet_NaN())
                .isOk());
   }
+  // Sums in a prefix ring stay finite.
+  spec.ringFormat = RingFormat::Prefix;
+  CHECK(validateLowerBound(spec, -2e37f).isOk());
+  CHECK(validateLowerBound(spec, -3e37f).message ==
+        "lowerBound: -3e+37 is not allowed with a prefix ring of ringDepth = "
+        "16; ringDepth |lowerBound| must be a number of fp32");
   // The other gate has none.
   spec.ringFormat = RingFormat::Raw;
   spec.gate = Gate::Softplus;

@@ -3,6 +3,7 @@
 #include "kernels/Plan/PlanArgs.h"
 
 #include <catch2/catch.hpp>
+#include <fmt/format.h>
 #include <functional>
 
 using namespace replayjit::internal;
@@ -82,6 +83,62 @@ TEST_CASE("arguments of a begin", "[error]") {
   empty.live = 0;
   empty.keys = empty.bases = empty.ringBase = empty.groups[0].state.in = 0;
   CHECK(validateArgs(specOf(Family::PlanBegin), empty).isOk());
+}
+
+TEST_CASE("rows of a plan have indices of their own", "[error]") {
+  const DecodeSpec spec = specOf(Family::PlanBegin);
+  auto said = [&](const std::function<void(PlanArgs &)> &change) {
+    PlanArgs args = legalArgs();
+    for (PlanIndices PlanGroup::*kind :
+         {&PlanGroup::ring, &PlanGroup::dst, &PlanGroup::track})
+      (args.groups[0].*kind).in = 0x20000;
+    change(args);
+    return validateArgs(spec, args).message;
+  };
+  auto sentence = [](const std::string &name, int rows = 2) {
+    return fmt::format("{}: 0 is not allowed with {} rows; it gives all of "
+                       "them one index, of what they would write at once",
+                       name, rows);
+  };
+  CHECK(said([](PlanArgs &) {}) == "");
+  CHECK(said([](PlanArgs &a) { a.keyStride = 0; }) == sentence("keyStride"));
+  for (auto [kind, name] : {std::pair(&PlanGroup::ring, "ring"),
+                            {&PlanGroup::dst, "dst"},
+                            {&PlanGroup::track, "track"}}) {
+    auto stride = [kind = kind](PlanArgs &a) -> int64_t & {
+      return (a.groups[0].*kind).stride;
+    };
+    const std::string where = fmt::format("groups[0].{}.stride", name);
+    CHECK(said([&](PlanArgs &a) { stride(a) = 0; }) == sentence(where));
+    // A graph's rows are known to the device alone.
+    CHECK(said([&](PlanArgs &a) {
+            stride(a) = 0;
+            a.header = 0x30000;
+            a.live = 0;
+          }) == sentence(where, 4));
+    CHECK(said([&](PlanArgs &a) {
+            stride(a) = 0;
+            a.live = 1;
+          }) == "");
+    // No array, no stride.
+    CHECK(said([&](PlanArgs &a) { a.groups[0].*kind = {0, 0, 0}; }) == "");
+  }
+  // One state may be read by all, if they write others.
+  CHECK(said([](PlanArgs &a) { a.groups[0].state.stride = 0; }) == "");
+  for (PlanIndices PlanGroup::*kind : {&PlanGroup::ring, &PlanGroup::dst})
+    CHECK(said([&](PlanArgs &a) {
+            a.groups[0].state.stride = 0;
+            (a.groups[0].*kind).in = 0;
+          }) == sentence("groups[0].state.stride"));
+  // Between steps only destinations are written.
+  CHECK(said([](PlanArgs &a) {
+          a.step = 0;
+          a.keyStride = a.groups[0].state.stride = a.groups[0].ring.stride = 0;
+        }) == "");
+  CHECK(said([](PlanArgs &a) {
+          a.step = 0;
+          a.groups[0].dst.stride = 0;
+        }) == sentence("groups[0].dst.stride"));
 }
 
 TEST_CASE("arguments of a commit", "[error]") {

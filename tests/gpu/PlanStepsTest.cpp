@@ -105,9 +105,12 @@ TEST_CASE("plans on a GPU do what the host does", "[plan][device]") {
     REQUIRE(commit.status().message == "");
     INFO(begin->info().name);
     constexpr int rounds = 2000;
+    // Random rows share slots, which the emulation would refuse.
     Result<PlanCounts> counts = comparePlans(
         testDevice(), spec,
-        [&](const PlanArgs &args) { return begin->launch(args); },
+        [&](const PlanArgs &args) {
+          return begin->launch(args, ArgsCheck::None);
+        },
         [&](const PlanArgs &args) { return commit->launch(args); }, rounds);
     REQUIRE(counts.status().message == "");
     CHECK(counts->same == rounds);

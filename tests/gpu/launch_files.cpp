@@ -48,7 +48,7 @@ Result<uint64_t> Launch::upload(const std::string &path) {
   auto [place, isNew] = tensors.try_emplace(path);
   if (!isNew)
     return place->second.address;
-  Result<std::string> bytes = readBytes(path);
+  Result<std::string> bytes = readBytes(path, UINT64_MAX);
   if (!bytes)
     return bytes.status();
   Result<uint64_t> address = device.allocate(bytes->size(), path);

@@ -68,7 +68,7 @@ replay.kernel @row_products(
       %at = arith.muli %i64, %tileSize : i64
       %tile = replay.view %tiles offset %at : !replay.ptr<f32>
           -> !replay.view<64x128xf32, strides [128, 1], align 16>
-      replay.async_copy %tile[%c0, %c0], %buffer[%n]
+      replay.async_copy %tile, %buffer[%n]
           : !replay.view<64x128xf32, strides [128, 1], align 16>,
             !replay.buffer<2 x 64x128xf32>
       %next = arith.addi %n, %c1 : i32
@@ -83,7 +83,10 @@ replay.kernel @row_products(
     %wide = replay.broadcast %thin : tensor<1x128xf32> -> tensor<64x128xf32>
     scf.for %i = %first to %items step %step iter_args(%n = %c0) -> (i32) : i32 {
       replay.wait %buffer[%n] : !replay.buffer<2 x 64x128xf32>
-      %tile = replay.read %buffer[%n] : !replay.buffer<2 x 64x128xf32>
+      %stage = replay.stage %buffer[%n] : !replay.buffer<2 x 64x128xf32>
+          -> !replay.view<64x128xf32, strides [128, 1], align 16, shared>
+      %tile = replay.load %stage[%c0, %c0]
+          : !replay.view<64x128xf32, strides [128, 1], align 16, shared>
           -> tensor<64x128xf32>
       replay.release %buffer[%n] : !replay.buffer<2 x 64x128xf32>
       %product = arith.mulf %tile, %wide : tensor<64x128xf32>

@@ -93,6 +93,7 @@ class ArgumentsTest(unittest.TestCase):
             if call != plan.begin:
                 del there["step"]
             self.look_at(call, "keys groups", **there)
+        plan.begin(1, keys, groups)
         self.look_at(plan.commit, "", step=1, advance_by=None, stream=None)
         self.look_at(plan.set_step, "", step=1, live=1, stream=None)
         self.look_at(plan.rows, "", group=0, begin=0, count=1)

@@ -241,9 +241,9 @@ class LibraryTest(unittest.TestCase):
     def test_no_library(self):
         self.assertRegex(
             self.in_a_process("replayjit.Spec()",
-                              REPLAYJIT_LIBRARY="/nonexistent/libreplayjit.so"),
+                              REPLAYJIT_LIBRARY="/dev/null/libreplayjit.so"),
             r"^replayjit\._library\.Error: libreplayjit cannot be opened "
-            r"\(/nonexistent.*\); build it with .* and set REPLAYJIT_LIBRARY to "
+            r"\(/dev/null/.*\); build it with .* and set REPLAYJIT_LIBRARY to "
             r"its path$")
 
 

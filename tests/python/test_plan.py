@@ -223,7 +223,8 @@ class PlanTest(unittest.TestCase):
         self.plan.begin(1, self.keys, self.slots)
         self.cursors.write(array.array("i", [1] * KEYS))
         self.pool.reset()
-        self.plan.commit(1)
+        with self.assertRaisesRegex(replayjit.InvalidArgument, "step: 1 is not allowed"):
+            self.plan.commit(1)
         self.assertEqual(values(self.cursors), [0] * KEYS)
 
     def test_errors(self):

@@ -7,6 +7,8 @@
 
 #include <catch2/catch.hpp>
 
+#include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <sys/stat.h>
@@ -60,12 +62,15 @@ AssembleOptions prefer(Preference preference) {
   return options;
 }
 
+/// No folder: a path below it leads nowhere, whatever a machine has.
+const std::string noFolder = "/dev/null";
+
 /// Nothing is found anywhere.
 AssembleOptions nowhere(Preference preference) {
   AssembleOptions options;
   options.preference = preference;
-  options.toolFolders = {"/nonexistent/bin"};
-  options.libraryFolders = {"/nonexistent/lib"};
+  options.toolFolders = {noFolder + "/bin"};
+  options.libraryFolders = {noFolder + "/lib"};
   return options;
 }
 
@@ -129,6 +134,13 @@ std::string scriptFolder(const ScratchFolder &scratch, const std::string &name,
   return path.substr(0, path.rfind('/'));
 }
 
+/// Gone, or waiting to be buried.
+bool isDead(pid_t process) {
+  Result<std::string> stat =
+      readFile("/proc/" + std::to_string(process) + "/stat");
+  return !stat || stat->find(") Z") != std::string::npos;
+}
+
 size_t entries(const std::string &folder) {
   std::filesystem::directory_iterator begin(folder), end;
   return std::distance(begin, end);
@@ -164,18 +176,15 @@ TEST_CASE("threads assemble at the same time") {
 }
 
 TEST_CASE("a path that the caller gives is used, or is an error") {
-  AssembleOptions options = AssembleOptions::fromEnvironment();
+  AssembleOptions options = nowhere(Preference::Any);
   SECTION("no such ptxas") {
-    options.nvJitLinkPath.clear();
-    options.ptxasPath = "/nonexistent/ptxas";
+    options.ptxasPath = noFolder + "/ptxas";
     auto result = assembleCubin(goodPtx, hopper(), "axpy", options);
     CHECK(result.status().code == StatusCode::NotFound);
     CHECK_THAT(result.status().message,
-               Contains("cannot run '/nonexistent/ptxas'") &&
-                   Contains("No such file"));
+               Contains("cannot run '/dev/null/ptxas': Not a directory"));
   }
   SECTION("a ptxas that is something else") {
-    options.nvJitLinkPath.clear();
     options.ptxasPath = "/bin/true";
     auto result = assembleCubin(goodPtx, hopper(), "axpy", options);
     CHECK(result.status().code == StatusCode::NotFound);
@@ -183,11 +192,11 @@ TEST_CASE("a path that the caller gives is used, or is an error") {
   }
   SECTION("no such nvJitLink") {
     options.preference = Preference::NvJitLink;
-    options.nvJitLinkPath = "/nonexistent/libnvJitLink.so";
+    options.nvJitLinkPath = noFolder + "/libnvJitLink.so";
     auto result = assembleCubin(goodPtx, hopper(), "axpy", options);
     CHECK(result.status().code == StatusCode::NotFound);
     CHECK_THAT(result.status().message,
-               Contains("cannot open '/nonexistent/libnvJitLink.so'"));
+               Contains("cannot open '/dev/null/libnvJitLink.so'"));
   }
   SECTION("an nvJitLink that is something else") {
     options.preference = Preference::NvJitLink;
@@ -231,7 +240,7 @@ TEST_CASE("where nothing is found the message says what was looked for") {
   CHECK(result.status().code == StatusCode::NotFound);
   CHECK(result.status().message ==
         "axpy, AssembleCubin for sm_90a: no assembler was found: no ptxas in "
-        "/nonexistent/bin; set REPLAYJIT_PTXAS or REPLAYJIT_NVJITLINK to one, "
+        "/dev/null/bin; set REPLAYJIT_PTXAS or REPLAYJIT_NVJITLINK to one, "
         "or REPLAYJIT_ASSEMBLER=driver to let the GPU's driver do it");
 }
 
@@ -245,7 +254,7 @@ TEST_CASE("a ptxas that dies, and its folder, leave nothing behind") {
   std::string temporary = scratch->file("tmp");
   REQUIRE(mkdir(temporary.c_str(), 0700) == 0);
   AssembleOptions options = nowhere(Preference::Ptxas);
-  options.toolFolders = {"/nonexistent/bin", folder};
+  options.toolFolders = {noFolder + "/bin", folder};
   options.temporaryFolder = temporary;
   auto result = assembleCubin(goodPtx, hopper(), "axpy", options);
   CHECK(result.status().code == StatusCode::AssembleFailed);
@@ -256,10 +265,64 @@ TEST_CASE("a ptxas that dies, and its folder, leave nothing behind") {
         result.status().message + "\n" + result.status().log);
   CHECK(entries(temporary) == 0);
 
-  options.temporaryFolder = "/nonexistent";
+  options.temporaryFolder = noFolder;
   result = assembleCubin(goodPtx, hopper(), "axpy", options);
   CHECK(result.status().code == StatusCode::NotFound);
   CHECK_THAT(result.status().message, Contains("TMPDIR"));
+}
+
+TEST_CASE("a ptxas that never ends is killed, with what it started") {
+  auto scratch = ScratchFolder::create("/tmp");
+  REQUIRE(scratch);
+  // It and its child write their numbers; neither ends by itself.
+  std::string folder = scriptFolder(
+      *scratch, "ptxas",
+      "cd " + scratch->file("") +
+          "\nsleep 100000 & echo $! > child; echo $$ > parent; wait\n");
+  std::string temporary = scratch->file("tmp");
+  REQUIRE(mkdir(temporary.c_str(), 0700) == 0);
+  AssembleOptions options = nowhere(Preference::Ptxas);
+  options.toolFolders = {folder};
+  options.temporaryFolder = temporary;
+  // So long that both are there, also on a busy machine.
+  Status status;
+  for (options.timeLimit = std::chrono::milliseconds(100);
+       !std::filesystem::exists(scratch->file("parent"));
+       options.timeLimit *= 2)
+    status = assembleCubin(goodPtx, hopper(), "axpy", options).status();
+  CHECK(status.code == StatusCode::AssembleFailed);
+  CHECK_THAT(status.message,
+             Contains("ptxas' has not ended after ") &&
+                 EndsWith("ms and was killed; REPLAYJIT_ASSEMBLER_SECONDS says "
+                          "how long it may take"));
+  CHECK(entries(temporary) == 0);
+  for (const char *name : {"parent", "child"}) {
+    Result<std::string> number = readFile(scratch->file(name));
+    REQUIRE(number);
+    const pid_t process = std::stoi(*number);
+    // Its new parent may take a moment to bury it.
+    while (kill(process, 0) == 0 && !isDead(process))
+      std::this_thread::yield();
+  }
+}
+
+TEST_CASE("the time limit out of the environment") {
+  for (const char *wrong : {"x", "0", "-1", "1.5", "86401", "5 "}) {
+    setenv("REPLAYJIT_ASSEMBLER_SECONDS", wrong, 1);
+    const AssembleOptions options = AssembleOptions::fromEnvironment();
+    for (const Status &status :
+         {assembleCubin(goodPtx, hopper(), "axpy", options).status(),
+          disassemble({'c'}, options).status()})
+      CHECK(status.message == "REPLAYJIT_ASSEMBLER_SECONDS: '" +
+                                  std::string(wrong) +
+                                  "' is not allowed; it must be 1 to 86400");
+  }
+  setenv("REPLAYJIT_ASSEMBLER_SECONDS", "7", 1);
+  CHECK(AssembleOptions::fromEnvironment().timeLimit ==
+        std::chrono::seconds(7));
+  unsetenv("REPLAYJIT_ASSEMBLER_SECONDS");
+  CHECK(AssembleOptions::fromEnvironment().timeLimit ==
+        std::chrono::minutes(10));
 }
 
 TEST_CASE("resources out of a log of ptxas 13.0") {
@@ -341,7 +404,7 @@ TEST_CASE("disassembly by whichever tool is found") {
   auto missing = disassemble(cubin, nowhere(Preference::Any));
   CHECK(missing.status().code == StatusCode::NotFound);
   CHECK_THAT(missing.status().message,
-             Contains("nvdisasm") && Contains("/nonexistent/bin"));
+             Contains("nvdisasm") && Contains("/dev/null/bin"));
 
   // Stand-ins for the tools: they show that the cubin gets there.
   auto scratch = ScratchFolder::create("/tmp");

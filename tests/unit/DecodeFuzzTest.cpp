@@ -52,6 +52,7 @@ TEST_CASE("random cases are legal and reach every option", "[fuzz]") {
     CHECK(describe(randomCase(seed, Target{})) == describe(entry));
     auto count = [&](const char *what, bool is) { seen[what] += is; };
     const int threads = 32 * tuning.numWarps;
+    count("staged", tuning.stageBytes > 0);
     count("less than 16 bytes of state a thread",
           tuning.blockV * tuning.blockK * byteSize(spec.stateType) <
               16 * threads);

@@ -88,19 +88,33 @@ TEST_CASE("the tuning follows the batch", "[spec]") {
   CHECK(choose(spec, 2).blockV == 64);
   CHECK(choose(spec, 4).maxRegisters == 0); // 128 heads
   CHECK(choose(spec, 5).maxRegisters == 168);
-  CHECK(choose(spec, 128).blockV == 64); // 4096 heads
-  CHECK(choose(spec, 129).blockV == 128);
-  CHECK(choose(spec, 0).blockV == 128);
-  CHECK(choose(spec, 128, 64).blockV == 128); // a smaller GPU
-  CHECK(choose(spec, 0).blockK == 128);
+  CHECK(choose(spec, 64).stageBytes == 0); // 2048 heads
+  CHECK(choose(spec, 65).stageBytes == 2048);
+  CHECK(choose(spec, 0).stageBytes == 2048);
+  CHECK(choose(spec, 0).blockK == 64);
+  CHECK(choose(spec, 64, 64).stageBytes == 2048); // a smaller GPU
   for (int rows : {0, 1, 16})
     CHECK(choose(spec, rows).numWarps == 4);
 
-  spec.stateType = DataType::BF16;
+  spec.stateType = spec.ringType = DataType::BF16;
   CHECK(choose(spec, 1).blockV == 16);
   CHECK(choose(spec, 2).blockV == 64);
-  CHECK(choose(spec, 8).blockV == 64);
-  CHECK(choose(spec, 9).blockV == 128);
+  CHECK(choose(spec, 32).blockV == 64); // 1024 heads
+  CHECK(choose(spec, 32).stageBytes == 0);
+  CHECK(choose(spec, 33).numWarps == 2);
+  CHECK(choose(spec, 33).stageBytes == 2048);
+  spec.isKda = true;
+  CHECK(choose(spec, 16).stageBytes == 0); // 512 heads
+  CHECK(choose(spec, 17).stageBytes == 2048);
+  CHECK(choose(spec, 17).blockK == 128);
+  spec.stateType = spec.ringType = DataType::F16;
+  for (bool isKda : {true, false}) {
+    spec.isKda = isKda;
+    CHECK(choose(spec, 8).blockV == 64);
+    CHECK(choose(spec, 9).blockV == 128);
+    CHECK(choose(spec, 64).stageBytes == 0); // 2048 heads
+    CHECK(choose(spec, 65).stageBytes == 2048);
+  }
 
   spec = {};
   spec.headDimK = 256; // the whole K stays: fewer rows
@@ -125,7 +139,33 @@ TEST_CASE("the tuning follows the batch", "[spec]") {
   spec.readout = Readout::Rebuild;
   CHECK(choose(spec, 0).numWarps == 8);
   // No product in 32 bits.
-  CHECK(choose({}, 2000000000).blockV == 128);
+  CHECK(choose({}, 2000000000).stageBytes == 2048);
+}
+
+TEST_CASE("what was not measured with stages has none", "[spec]") {
+  const Target target = targetOf("sm_90a");
+  auto choose = [&](auto change, const Target &target) {
+    DecodeSpec spec;
+    change(spec);
+    return chooseTuning(spec, 256, target);
+  };
+  auto nothing = [](DecodeSpec &) {};
+  CHECK(choose(nothing, target).stageBytes > 0);
+  CHECK(choose(nothing, targetOf("sm_80")).stageBytes == 0);
+  CHECK(choose(nothing, targetOf("sm_120a")).stageBytes == 0);
+  for (auto change : {+[](DecodeSpec &s) { s.alignment = 0; },
+                      +[](DecodeSpec &s) { s.family = Family::Materialize; },
+                      +[](DecodeSpec &s) { s.headDimK = 64; },
+                      +[](DecodeSpec &s) { s.headDimV = 96; },
+                      +[](DecodeSpec &s) { s.ringDepth = 17; },
+                      +[](DecodeSpec &s) { s.ringType = DataType::BF16; },
+                      +[](DecodeSpec &s) { s.hasDstIndices = true; },
+                      +[](DecodeSpec &s) { s.hasTrackIndices = true; }}) {
+    DecodeTuning tuning = choose(change, target);
+    CHECK(tuning.stageBytes == 0);
+    CHECK(tuning.blockV == 128);
+  }
+  CHECK(choose([](DecodeSpec &s) { s.isKda = true; }, target).stageBytes == 0);
 }
 
 TEST_CASE("before sm_90 a thread holds less", "[spec]") {
@@ -188,6 +228,7 @@ static const std::vector<Change> commonFacts = {
     TUNING(numWarps = 8),
     TUNING(flushRows = 2),
     TUNING(maxRegisters = 128),
+    TUNING(stageBytes = 2048),
 };
 /// Facts of a token.
 static const std::vector<Change> tokenFacts = {
@@ -304,6 +345,7 @@ TEST_CASE("the longest name is a file name", "[spec]") {
   tuning.blockV = 256;
   tuning.numWarps = 8;
   tuning.maxRegisters = 255;
+  tuning.stageBytes = 1 << 20;
   checkValid(spec, tuning);
   // 255 bytes, of which a dumped stage adds "00-" and ".optimized.ll".
   CHECK(kernelName(spec, tuning).size() + 16 <= 255);

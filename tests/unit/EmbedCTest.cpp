@@ -212,7 +212,7 @@ TEST_CASE("embedded C loads once per context, ids being what counts", "[aot]") {
 TEST_CASE("embedded C returns the driver's errors", "[aot]") {
   FakeDriver driver;
   {
-    CLibrary library("/nonexistent/libcuda.so");
+    CLibrary library("/dev/null/libcuda.so");
     CHECK(library.launch() == 303);
     CHECK(library.load() == 303);
     CHECK(library.unload() == 303);
@@ -248,6 +248,27 @@ TEST_CASE("embedded C needs a name and a cubin", "[aot]") {
     CHECK(embedAsC(kernel, name).status().message ==
           "name: '" + std::string(name) +
               "' is not allowed; it must be a C identifier");
+  for (auto [name, taken] : {std::pair("int", "int"),
+                             {"class", "class"},
+                             {"co_await", "co_await"},
+                             {"xor_eq", "xor_eq"},
+                             {"while", "while"},
+                             {"_launch", "_launch"},
+                             {"my__kernel", "my__kernel"},
+                             {"main", "main"},
+                             {"malloc", "malloc"},
+                             {"find", "find"},
+                             {"table", "table"},
+                             {"uint32_t", "uint32_t"},
+                             {"atomic", "atomic_load"},
+                             {"NULL", "NULL"}})
+    CHECK(embedAsC(kernel, name).status().message ==
+          "name: '" + std::string(name) +
+              "' is not allowed; C, C++ or what is included has '" + taken +
+              "' already");
+  for (const char *name :
+       {"in", "tab", "kernel", "step", "decode_step", "ints"})
+    CHECK(embedAsC(kernel, name));
   kernel.cubin.clear();
   CHECK(embedAsC(kernel, "fine").status().message ==
         "kernel 'sample_kernel' has no cubin to embed");

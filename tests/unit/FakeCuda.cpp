@@ -198,7 +198,9 @@ static void addMemory(CUdeviceptr address, size_t bytes) {
 FAKE CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t bytes) {
   CUresult result = unsafe("cuMemAlloc");
   if (result == CUDA_SUCCESS) {
-    *address = reinterpret_cast<CUdeviceptr>(std::malloc(bytes));
+    // Aligned as the driver's.
+    *address = reinterpret_cast<CUdeviceptr>(
+        std::aligned_alloc(256, (bytes + 255) / 256 * 256));
     addMemory(*address, bytes);
     ++state.liveObjects;
   }

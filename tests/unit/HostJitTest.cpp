@@ -5,9 +5,13 @@
 #include "tests/unit/EmulatorTestSupport.h"
 
 #include "llvm/AsmParser/Parser.h"
+#include "llvm/ExecutionEngine/Orc/JITTargetMachineBuilder.h"
 #include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
 
 #include <catch2/catch.hpp>
 
@@ -137,12 +141,56 @@ define void @scale(ptr %p) {
 })");
   if (!program)
     FAIL(llvm::toString(program.takeError()));
-  for (float x : {1.0f, 0.1f, -3.14159f, 65504.0f, 1e-6f, 1.00048828125f}) {
+  // Normal numbers, and subnormal ones of fp16, bf16 and fp32.
+  for (float x : {1.0f, 0.1f, -3.14159f, 65504.0f, 1e-6f, 1.00048828125f, 6e-8f,
+                  1e-38f, -3e-39f, 9.2e-41f, 1e-45f}) {
     float values[4] = {x};
     (*program)->entry(values);
     CHECK(values[1] == halfToFloat(floatToHalf(x)));
     CHECK(values[2] == bf16ToFloat(floatToBf16(x)));
     CHECK(values[3] == values[1]);
+  }
+}
+
+/// Assembly for `cpu` of a function that rounds to bf16.
+static std::string assemblyOf(const char *cpu, bool keep) {
+  llvm::InitializeNativeTarget();
+  llvm::InitializeNativeTargetAsmPrinter();
+  llvm::LLVMContext context;
+  llvm::SMDiagnostic diagnostic;
+  auto module = llvm::parseAssemblyString(R"(
+define bfloat @round(float %x) {
+  %y = fptrunc float %x to bfloat
+  ret bfloat %y
+})",
+                                          diagnostic, context);
+  REQUIRE(module);
+  llvm::orc::JITTargetMachineBuilder builder(
+      llvm::Triple("x86_64-unknown-linux-gnu"));
+  builder.setCPU(cpu);
+  if (keep)
+    keepSubnormals(builder);
+  auto machine = builder.createTargetMachine();
+  REQUIRE(bool(machine));
+  module->setTargetTriple((*machine)->getTargetTriple());
+  module->setDataLayout((*machine)->createDataLayout());
+  llvm::SmallString<0> text;
+  llvm::raw_svector_ostream stream(text);
+  llvm::legacy::PassManager passes;
+  REQUIRE_FALSE((*machine)->addPassesToEmitFile(
+      passes, stream, nullptr, llvm::CodeGenFileType::AssemblyFile));
+  passes.run(*module);
+  return text.str().str();
+}
+
+TEST_CASE("no CPU rounds subnormals of bf16 to zero", "[hostjit]") {
+  for (const char *cpu : {"cooperlake", "sapphirerapids", "znver5",
+                          "sierraforest", "diamondrapids"}) {
+    CAPTURE(cpu);
+    CHECK_THAT(assemblyOf(cpu, /*keep=*/false),
+               Catch::Contains("vcvtneps2bf16"));
+    CHECK_THAT(assemblyOf(cpu, /*keep=*/true),
+               !Catch::Contains("vcvtneps2bf16"));
   }
 }
 

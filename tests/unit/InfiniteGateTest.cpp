@@ -1,7 +1,8 @@
 //===- InfiniteGateTest.cpp - Gates of minus infinity ---------------------===//
 //
 // A gate of -inf forgets all that came before: W and A are 0 there, and must
-// not turn into NaN by inf - inf or 0 * inf on the way.
+// not turn into NaN by inf - inf or 0 * inf on the way. Nor must a gate whose
+// factors are infinite and zero (R5).
 //
 //===----------------------------------------------------------------------===//
 
@@ -69,4 +70,81 @@ TEST_CASE("a gate of minus infinity forgets what came before",
           checkNear(x.gRing, y.gRing, 1, L * gateWidth(spec), bound);
         }
     }
+}
+
+TEST_CASE("no factor of a gate makes it NaN", "[kernel][device]") {
+  constexpr int K = 16, V = 16;
+  // The spec, and how the gate is told apart from no gate at all.
+  std::vector<DecodeSpec> specs;
+  for (bool isKda : {false, true})
+    for (Family family : {Family::Replay, Family::Packed}) {
+      DecodeSpec spec = makeSpec(1, 1, K, V, family == Family::Packed ? 1 : 8);
+      spec.isKda = isKda;
+      spec.family = family;
+      spec.hasForceFlush = family == Family::Replay;
+      specs.push_back(spec);
+      if (isKda) {
+        spec.gate = Gate::LowerBound;
+        specs.push_back(spec);
+      }
+    }
+  for (const DecodeSpec &spec : specs) {
+    TestKernel kernel(spec, DecodeTuning{16, 16, 2, 2});
+    for (double aLog :
+         {-double(INFINITY), -200., -90., 0., 88., 89., 200., double(INFINITY)})
+      for (double a : {-double(INFINITY), -1e30, -200., 0., 200., 1e30,
+                       double(INFINITY)}) {
+        Launch launch(spec, 1, 1), expected(spec, 1, 1);
+        for (Launch *one : {&launch, &expected}) {
+          one->freshInputs();
+          const DecodeTensors t = one->tensors();
+          t.aLog.set(0, 0, aLog);
+          for (int i = 0; i < gateWidth(spec); ++i) {
+            t.a.set(0, i, a);
+            t.dtBias.set(0, i, 0);
+          }
+        }
+        kernel.step(launch);
+        replayStep(spec, expected.args);
+        CAPTURE(kernelName(spec, {}), aLog, a);
+        const DecodeTensors x = launch.tensors(), y = expected.tensors();
+        for (int i = 0; i < V; ++i)
+          REQUIRE(std::isfinite(y.out.get(0, i)));
+        checkNear(x.out, y.out, 1, V, 2e-6);
+        checkNear(x.state, y.state, 1, V * K, 2e-6);
+        // Of a gate of minus infinity fp32 may have the end of its range.
+        for (int i = 0; i < gateWidth(spec) && spec.ringDepth > 1; ++i)
+          CHECK(std::exp(x.gRing.get(0, i)) ==
+                Approx(std::exp(y.gRing.get(0, i))).margin(1e-6));
+      }
+  }
+}
+
+TEST_CASE("of true NaN a gate makes NaN", "[kernel][device]") {
+  const DecodeSpec spec = makeSpec(1, 1, 16, 16, 8);
+  TestKernel kernel(spec, DecodeTuning{16, 16, 2, 2});
+  for (bool isParameter : {false, true}) {
+    Launch launch(spec, 1, 1);
+    launch.freshInputs();
+    const DecodeTensors t = launch.tensors();
+    (isParameter ? t.aLog : t.a).set(0, 0, NAN);
+    kernel.step(launch);
+    CHECK(std::isnan(t.out.get(0, 0)));
+  }
+}
+
+TEST_CASE("a circular ring that starts anew forgets its sum",
+          "[kernel][device]") {
+  constexpr int K = 16, V = 16, L = 4;
+  DecodeSpec spec = makeSpec(1, 1, K, V, L);
+  spec.isKda = spec.isCircular = true;
+  spec.gate = Gate::LowerBound;
+  spec.ringFormat = RingFormat::Prefix;
+  TestKernel kernel(spec, DecodeTuning{16, 16, 2, 2});
+  Launch launch(spec, 1, 1);
+  prepare(launch, L - 1, /*infinite=*/L - 2);
+  kernel.step(launch);
+  // The row of the token, which is all of the new ring.
+  for (int i = 0; i < K; ++i)
+    CHECK(std::isfinite(launch.tensors().gRing.get(0, (L - 1) * K + i)));
 }

@@ -202,6 +202,50 @@ TEST_CASE_METHOD(JitFixture, "each pointer can be checked for its device",
   CHECK_THAT(launch(args, ArgsCheck::Memory), Contains("batch: -1"));
 }
 
+TEST_CASE_METHOD(JitFixture, "rows can be checked for slots that they share",
+                 "[jit]") {
+  auto jit = makeJit(*device, options());
+  const DecodeSpec spec = specOf(2); // L = 4
+  auto kernel = jit->prepare(spec, 0);
+  REQUIRE(kernel);
+  const std::string name = "launch '" + kernel->info().name + "': ";
+  // The fake driver's memory is the host's. Every second index counts.
+  const std::vector<int32_t> slots = {2, 9, 1, 9, 2}, cursors = {0, 3, 1},
+                             forced = {0, 0, 0};
+  DecodeArgs args = argsOf(spec);
+  args.slots = 3;
+  args.outStride = spec.numValueHeads * spec.headDimV;
+  args.stateIndices = reinterpret_cast<uint64_t>(slots.data());
+  args.stateIndexStride = 2;
+  args.writePos = reinterpret_cast<uint64_t>(cursors.data());
+  args.forceFlush = reinterpret_cast<uint64_t>(forced.data());
+  int stream = 0;
+  auto launch = [&](int32_t rows, ArgsCheck check) {
+    args.batch = rows;
+    fake->calls.clear();
+    return kernel->launchOn(&stream, args, check).message;
+  };
+  CHECK(launch(2, ArgsCheck::Rows) == "");
+  CHECK(count("cuMemcpyDtoHAsync") == 3);
+  CHECK(count("cuStreamSynchronize") == 1);
+  CHECK(count("cuLaunchKernelEx") == 1);
+  CHECK_THAT(launch(3, ArgsCheck::Rows),
+             Catch::StartsWith(name + "rows 0 and 2 share ring slot 2, which "
+                                      "row 0 writes"));
+  CHECK(count("cuLaunchKernelEx") == 0);
+  // From the last index to the first.
+  args.stateIndices += 4 * sizeof(int32_t);
+  args.stateIndexStride = -2;
+  CHECK_THAT(launch(3, ArgsCheck::Rows), Contains("rows 0 and 2 share"));
+  // Nobody looks unless asked, and under capture nobody can.
+  CHECK(launch(3, ArgsCheck::Full) == "");
+  CHECK(fake->calls == std::vector<std::string>{"cuLaunchKernelEx"});
+  fake->capturing.insert(reinterpret_cast<cuda::CUstream>(&stream));
+  CHECK_THAT(launch(2, ArgsCheck::Rows),
+             Contains("check the rows of a launch"));
+  CHECK(count("cuMemcpyDtoHAsync") == 0);
+}
+
 TEST_CASE_METHOD(JitFixture, "every prepare sees the capture of its stream",
                  "[jit]") {
   auto jit = makeJit(*device, options());

@@ -5,9 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/Layout/LinearLayout.h"
+#include "dialect/LinearLayout.h"
+#include "dialect/ReplayDialect.h"
 
 #include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
 
 #include <catch2/catch.hpp>

@@ -209,8 +209,8 @@ comparePlans(Device &device, const DecodeSpec &spec,
   };
   for (; counts.same < rounds; ++counts.same) {
     Arena arena;
-    const PlanArgs args = PlanProblem(spec, arena, random).args;
-    const PlanArgs onDevice = moved(args, *memory - arena.base());
+    PlanArgs args = PlanProblem(spec, arena, random).args;
+    PlanArgs onDevice = moved(args, *memory - arena.base());
     if (Status status =
             device.copyToDevice(*memory, arena.content().data(), Arena::bytes);
         !status)
@@ -229,6 +229,8 @@ comparePlans(Device &device, const DecodeSpec &spec,
       break;
     counts.reported += arena.at<ErrorWord>(args.errorWord)->count > 0;
     const std::vector<char> begun = arena.content();
+    if (counts.same % 4 == 0 && args.step) // C4: not the step that began.
+      onDevice.step = ++args.step;
     planCommitHost(spec, args);
     if (Status status = step(commit); !status)
       return status;

@@ -40,6 +40,11 @@ TEST_CASE("commit moves each cursor once", "[plan]") {
   plan.begin(1);
   plan.commit(2); // not the step that began
   CHECK(plan.cursors == ints{0, 6, 7});
+  CHECK(plan.error.count == 3);
+  CHECK(ErrorKind(plan.error.kind) == ErrorKind::StepMismatch);
+  CHECK(plan.error.value == 1);
+  CHECK(plan.error.layer == -1);
+  CHECK(plan.pending == std::vector<int64_t>{1, 1, 1, 0});
   plan.commit(1);
   CHECK(plan.cursors == ints{1, 7, 0}); // L = 8: the last one flushed
   plan.commit(1);

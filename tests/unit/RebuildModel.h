@@ -2,7 +2,7 @@
 //
 // What a launch with Readout::Rebuild computes, in plain loops over host
 // memory: fp32 throughout, but the operands of the product that forms the state
-// are rounded to the output's type (cut off to tf32 for fp32):
+// are rounded to readoutType (cut off to tf32 for fp32):
 //     GDN  S = A S0 + sum_j round(W_j d_j) round(k_j)^T
 //     KDA  S = S0 diag(A) + sum_j round(d_j) round(W_j k_j)^T
 // It shares no formula with the kernels, and the order of its sums is its own.
@@ -23,7 +23,7 @@ namespace replayjit::internal {
 
 /// What happens to an operand of the product.
 enum class OperandRounding {
-  Reference, ///< To the output's type; fp32 is cut off to tf32.
+  Reference, ///< To readoutType; fp32 is cut off to tf32.
   Nearest,   ///< fp32 to the nearest tf32, ties away from 0; else the same.
   None,
 };
@@ -106,14 +106,14 @@ private:
           newer += gateAt(i, k);
         float weight = std::exp(newer);
         float value = float(t.kRing.get(slot, (int64_t(h) * L + j) * K + k));
-        scaledK[k] =
-            roundOperand(kRounding, spec.outType, kda ? weight * value : value);
+        scaledK[k] = roundOperand(kRounding, readoutType(spec),
+                                  kda ? weight * value : value);
         if (!kda)
           dWeight = weight;
       }
       for (int v = 0; v < V; ++v) {
         float d = float(t.dRing.get(slot, (int64_t(hv) * L + j) * V + v));
-        d = roundOperand(dRounding, spec.outType, dWeight * d);
+        d = roundOperand(dRounding, readoutType(spec), dWeight * d);
         for (int k = 0; k < K; ++k)
           S[v * K + k] += d * scaledK[k];
       }

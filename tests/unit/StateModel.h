@@ -142,6 +142,15 @@ public:
       REQUIRE(kernel->launchOn(nullptr, args).message == "");
     }
   }
+  /// Launches the first layer alone for the first `count` of them.
+  Status launchFirst(const std::vector<ModelRow> &rows, ArgsCheck check) {
+    for (size_t row = 0; row < rows.size(); ++row)
+      feed(layers[0], int(row), rows[row].token);
+    auto kernel = pool->prepareDecode(layers[0].group, maxRows);
+    REQUIRE(kernel.status().message == "");
+    return kernel->launchOn(nullptr, argsOf(layers[0], 0, int(rows.size())),
+                            check);
+  }
   void commit() { REQUIRE(plan->commit(nullptr, step).message == ""); }
   void decode(const std::vector<ModelRow> &rows) {
     begin(rows);

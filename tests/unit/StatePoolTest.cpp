@@ -6,6 +6,8 @@
 
 #include "tests/unit/StateModel.h"
 
+#include <fmt/format.h>
+
 using namespace replayjit::internal;
 using namespace replayjit::internal::test;
 
@@ -347,8 +349,66 @@ TEST_CASE("after resetAll nothing that has begun is committed", "[state]") {
   feed(model, row, 0, 3);
   model.begin({row});
   REQUIRE(model.pool->resetAll(nullptr).message == "");
-  model.commit();
+  CHECK_THAT(model.plan->commit(nullptr, model.step).message,
+             Catch::Contains("has not begun, or it is void"));
   CHECK(model.cursor(0) == 0);
+}
+
+TEST_CASE("only the step that began last is committed", "[state]") {
+  StateModel model;
+  const ModelRow row{0, 1, 0, 5};
+  const auto commit = [&](int64_t step) {
+    return model.plan->commit(nullptr, step).message;
+  };
+  CHECK(commit(1) == "step: 1 is not allowed; it has not begun, or it is void");
+  model.begin({row});
+  const int64_t step = model.step;
+  for (int64_t other : {step - 1, step + 1})
+    if (other > 0)
+      CHECK(commit(other) ==
+            fmt::format("step: {} is not allowed; the step that began last is "
+                        "{}",
+                        other, step));
+  CHECK(model.cursor(0) == 0);
+  CHECK(commit(step) == "");
+  CHECK(commit(step) == ""); // Again: nothing.
+  CHECK(model.cursor(0) == 1);
+  // Each operation on slots makes a step void.
+  for (auto operation : {&StepPlan::materialize, &StepPlan::copy,
+                         &StepPlan::prepareExtend, &StepPlan::requireFlushed}) {
+    model.begin({row});
+    REQUIRE(
+        ((*model.plan).*operation)(nullptr, model.slotInputs({row})).message ==
+        "");
+    CHECK_THAT(commit(model.step), Catch::Contains("it is void"));
+    model.pool->clearErrors();
+  }
+  // A begin that is refused leaves the one before.
+  model.begin({row});
+  StepInputs bad = model.inputs({row});
+  bad.keys = 0;
+  CHECK_FALSE(model.plan->begin(nullptr, model.step + 1, bad).isOk());
+  CHECK(commit(model.step) == "");
+}
+
+TEST_CASE("a graph commits the step that it began", "[state]") {
+  StateModel model;
+  const std::vector<ModelRow> rows = {{0, 1, 0, 3}, {1, 2, 1, 4}};
+  REQUIRE(model.plan->setStep(nullptr, 7, 2).message == "");
+  REQUIRE(model.plan->beginCaptured(nullptr, model.inputs(rows)).message == "");
+  REQUIRE(model.plan->setStep(nullptr, 8, 2).message == "");
+  REQUIRE(model.plan->commitCaptured(nullptr).message == "");
+  CHECK(model.cursor(0) == 0);
+  const ErrorWord word = model.pool->pollErrors();
+  CHECK(ErrorKind(word.kind) == ErrorKind::StepMismatch);
+  CHECK(word.count == 2);
+  CHECK(word.value == 7);
+  CHECK_THAT(describe(word), Catch::Contains("step 7 began for it and another "
+                                             "was committed"));
+  // Without a graph, too, what it began can be committed.
+  REQUIRE(model.plan->setStep(nullptr, 7, 2).message == "");
+  REQUIRE(model.plan->commit(nullptr, 7).message == "");
+  CHECK(model.cursor(0) == 1);
 }
 
 TEST_CASE("a circular ring is given away as it stands", "[state]") {

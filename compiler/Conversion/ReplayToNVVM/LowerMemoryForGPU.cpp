@@ -1,5 +1,6 @@
-//===- LowerMemoryForGPU.cpp - replay.ld and replay.st for a GPU ----------===//
+//===- LowerMemoryForGPU.cpp - The thread level for a GPU -----------------===//
 
+#include "compiler/Conversion/ReplayToNVVM/NVVMOps.h"
 #include "compiler/Conversion/ReplayToNVVM/ReplayToNVVM.h"
 #include "dialect/ReplayDialect.h"
 
@@ -188,6 +189,12 @@ void lowerStore(StOp op) {
   op.erase();
 }
 
+void lowerFence(Operation *op) {
+  OpBuilder b(op);
+  nvvm::fenceLoads(b, op->getLoc());
+  op->erase();
+}
+
 /// Atomics reach other devices and the host. LLVM's own stay within the GPU.
 LogicalResult lowerAtomic(LLVM::AtomicRMWOp op) {
   bool isAdd = op.getBinOp() == LLVM::AtomicBinOp::add;
@@ -214,11 +221,16 @@ LogicalResult lowerAtomic(LLVM::AtomicRMWOp op) {
 struct LowerMemoryForGPUPass
     : replayjit::internal::impl::LowerMemoryForGPUPassBase<
           LowerMemoryForGPUPass> {
+  void getDependentDialects(DialectRegistry &registry) const override {
+    LowerMemoryForGPUPassBase::getDependentDialects(registry);
+    nvvm::addDialect(registry);
+  }
+
   void runOnOperation() override {
     // Lowering a load erases operations after it.
     SmallVector<Operation *> ops;
     getOperation()->walk([&](Operation *op) {
-      if (isa<LdOp, StOp, LLVM::AtomicRMWOp>(op))
+      if (isa<LdOp, StOp, LoadFenceOp, LLVM::AtomicRMWOp>(op))
         ops.push_back(op);
     });
     for (Operation *op : ops) {
@@ -226,6 +238,8 @@ struct LowerMemoryForGPUPass
         lowerLoad(load);
       else if (auto store = dyn_cast<StOp>(op))
         lowerStore(store);
+      else if (isa<LoadFenceOp>(op))
+        lowerFence(op);
       else if (failed(lowerAtomic(cast<LLVM::AtomicRMWOp>(op))))
         return signalPassFailure();
     }

@@ -7,10 +7,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Conversion/ReplayToNVVM/ThreadProgram.h"
-#include "compiler/Transforms/Views.h"
+#include "compiler/Transforms/Memory.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 #include <numeric>
@@ -286,42 +285,9 @@ struct ReportPattern : ReplayPattern<ReportOp> {
   matchAndRewrite(ReportOp op, OneToNOpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     ThreadBuilder b(op.getLoc(), rewriter, kernel);
-    Value word = adaptor.getWord()[0];
-    Value address = LLVM::PtrToIntOp::create(b, b.getI64Type(), word);
-    auto compare = [&](arith::CmpIPredicate predicate, Value a, Value c) {
-      return arith::CmpIOp::create(b, predicate, a, c);
-    };
-    Value isFirst = compare(arith::CmpIPredicate::eq, b.threadId(), b.i32(0));
-    Value isWanted = compare(arith::CmpIPredicate::ne, address, b.i64(0));
-    auto outer = scf::IfOp::create(b, b.both(isFirst, isWanted));
-    b.setInsertionPointToStart(outer.thenBlock());
-    auto atomic = [&](LLVM::AtomicBinOp kind, Value address, Value value,
-                      LLVM::AtomicOrdering ordering) {
-      return LLVM::AtomicRMWOp::create(b, kind, address, value, ordering,
-                                       /*syncscope=*/StringRef(),
-                                       /*alignment=*/4);
-    };
-    Value before = atomic(LLVM::AtomicBinOp::add, word, b.i32(1),
-                          LLVM::AtomicOrdering::monotonic);
-    auto inner = scf::IfOp::create(
-        b, compare(arith::CmpIPredicate::eq, before, b.i32(0)));
-    b.setInsertionPointToStart(inner.thenBlock());
-    auto field = [&](int64_t bytes) {
-      return b.addressOf(word, bytes, b.getI8Type());
-    };
-    b.store(adaptor.getRow()[0], field(8));
-    b.store(adaptor.getLayer()[0], field(12));
-    b.store(adaptor.getValue()[0], field(16));
-    // A reader that sees the kind sees the rest.
-    atomic(LLVM::AtomicBinOp::xchg, field(4), adaptor.getKind()[0],
-           LLVM::AtomicOrdering::release);
-    if (op.getTrap()) {
-      b.setInsertionPointAfter(inner);
-      // The report is there before the launch ends.
-      LLVM::FenceOp::create(b, LLVM::AtomicOrdering::seq_cst,
-                            /*syncscope=*/StringRef());
-      LLVM::Trap::create(b);
-    }
+    b.report(/*isReporter=*/Value(), adaptor.getKind()[0], adaptor.getRow()[0],
+             adaptor.getLayer()[0], adaptor.getValue()[0], adaptor.getWord()[0],
+             op.getTrap());
     rewriter.eraseOp(op);
     return success();
   }

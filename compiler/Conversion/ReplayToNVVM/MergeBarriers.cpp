@@ -31,12 +31,12 @@ struct MergeBarriersPass
     : replayjit::internal::impl::MergeBarriersPassBase<MergeBarriersPass> {
   void runOnOperation() override {
     for (auto function : getOperation().getOps<LLVM::LLVMFuncOp>()) {
-      // Stages are reused, and their barriers are not ours.
-      auto staged = function.walk([](Operation *op) {
-        return nvvm::isMbarrierInit(op) ? WalkResult::interrupt()
-                                        : WalkResult::advance();
+      // With roles, stages are reused and not all warps meet.
+      auto roles = function.walk([](Operation *op) {
+        return nvvm::isMbarrierArrival(op) ? WalkResult::interrupt()
+                                           : WalkResult::advance();
       });
-      if (staged.wasInterrupted())
+      if (roles.wasInterrupted())
         continue;
       function.walk([](Block *block) {
         // In a loop a barrier also keeps a buffer until it has been read.

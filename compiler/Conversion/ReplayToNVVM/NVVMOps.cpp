@@ -19,8 +19,8 @@ bool nvvm::isBarrier(Operation *op) {
 
 bool nvvm::isShuffle(Operation *op) { return isa<NVVM::ShflOp>(op); }
 
-bool nvvm::isMbarrierInit(Operation *op) {
-  return isa<NVVM::MBarrierInitOp>(op);
+bool nvvm::isMbarrierArrival(Operation *op) {
+  return isa<NVVM::MBarrierArriveOp>(op);
 }
 
 Value nvvm::approximateReciprocal(OpBuilder &b, Location loc, Value value) {
@@ -42,6 +42,14 @@ void nvvm::waitThenLaunchDependents(OpBuilder &b, Location loc) {
   for (auto kind : {NVVM::GridDepActionKind::wait,
                     NVVM::GridDepActionKind::launch_dependents})
     NVVM::GriddepcontrolOp::create(b, loc, kind);
+}
+
+/// PTX has no order of loads alone. But the assembler moves nothing across the
+/// trigger of a performance counter, which costs one instruction and counts
+/// only where a profiler asks for it.
+void nvvm::fenceLoads(OpBuilder &b, Location loc) {
+  NVVM::PMEventOp::create(b, loc, /*maskedEventId=*/nullptr,
+                          /*eventId=*/b.getI32IntegerAttr(0));
 }
 
 //===----------------------------------------------------------------------===//
@@ -79,6 +87,16 @@ Value ThreadBuilder::numPrograms(Axis axis) {
 Value ThreadBuilder::shuffleXor(Value value, int mask) {
   return NVVM::ShflOp::create(*this, value.getType(), i32(-1), value, i32(mask),
                               i32(31), NVVM::ShflKind::bfly, UnitAttr());
+}
+
+Value ThreadBuilder::anyLane(Value condition) {
+  return NVVM::VoteSyncOp::create(*this, getI1Type(), i32(-1), condition,
+                                  NVVM::VoteSyncKind::any);
+}
+
+Value ThreadBuilder::lanesWhere(Value condition) {
+  return NVVM::VoteSyncOp::create(*this, getI32Type(), i32(-1), condition,
+                                  NVVM::VoteSyncKind::ballot);
 }
 
 void ThreadBuilder::barrier() {

@@ -19,8 +19,8 @@ void addDialect(mlir::DialectRegistry &registry);
 /// All warps, or the lanes of one, meet.
 bool isBarrier(mlir::Operation *op);
 bool isShuffle(mlir::Operation *op);
-/// The start of a barrier in shared memory, which bulk copies complete.
-bool isMbarrierInit(mlir::Operation *op);
+/// A thread's word that it has read a stage: of kernels with roles.
+bool isMbarrierArrival(mlir::Operation *op);
 
 /// 1 / `value`, off by an ulp or two; subnormals count as 0.
 mlir::Value approximateReciprocal(mlir::OpBuilder &b, mlir::Location loc,
@@ -34,6 +34,9 @@ void markKernel(mlir::Operation *function, int threads,
 /// Of a programmatic launch: until the kernel before has ended; then the one
 /// behind may start.
 void waitThenLaunchDependents(mlir::OpBuilder &b, mlir::Location loc);
+
+/// What the assembler moves no load across.
+void fenceLoads(mlir::OpBuilder &b, mlir::Location loc);
 
 } // namespace replayjit::internal::nvvm
 

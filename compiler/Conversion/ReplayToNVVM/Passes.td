@@ -31,8 +31,8 @@ def MergeBarriersPass : Pass<"replay-merge-barriers", "::mlir::ModuleOp"> {
     Where the stores to shared memory between two barriers need nothing that was
     read after the first, they move before it and the second barrier goes. Every
     exchange has a buffer of its own, so a barrier outside of loops has only to
-    order writes before reads. Blocks within loops and kernels with roles stay as
-    they are. No numeric effect.
+    order writes before reads, as a stage outside of roles is filled once. Blocks
+    within loops and kernels with roles stay as they are. No numeric effect.
 
     Before: `st A; barrier; ld A; st B; barrier; ld B`;
     after: `st A; st B; barrier; ld A; ld B`.
@@ -67,13 +67,14 @@ def LowerMathForGPUPass : Pass<"replay-lower-math-for-gpu", "::mlir::ModuleOp"> 
 }
 
 def LowerMemoryForGPUPass : Pass<"replay-lower-memory-for-gpu", "::mlir::ModuleOp"> {
-  let summary = "Lower replay.ld and replay.st for a GPU";
+  let summary = "Lower replay.ld, replay.st and replay.load_fence for a GPU";
   let description = [{
     An access without a predicate becomes a vector load or store; with one, a
     predicated PTX instruction that reads zero where the predicate is false, so
-    that no branch stands around it.
+    that no branch stands around it. A load fence becomes a `pmevent`, across which
+    the assembler moves nothing.
   }];
-  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"]; // and nvvm::addDialect
 }
 
 #endif

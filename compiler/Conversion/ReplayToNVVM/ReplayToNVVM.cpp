@@ -44,7 +44,8 @@ struct ThreadTypeConverter : TypeConverter {
         [](ViewType type,
            SmallVectorImpl<Type> &types) -> std::optional<LogicalResult> {
           MLIRContext *context = type.getContext();
-          types.push_back(LLVM::LLVMPointerType::get(context, kGlobalSpace));
+          types.push_back(LLVM::LLVMPointerType::get(
+              context, type.getShared() ? kSharedSpace : kGlobalSpace));
           types.append(llvm::count_if(type.getShape(), ShapedType::isDynamic),
                        IntegerType::get(context, 32));
           types.append(llvm::count_if(type.getStrides(), ShapedType::isDynamic),
@@ -248,6 +249,7 @@ struct ConvertReplayToNVVMPass
                                                context);
     populateElementwisePatterns(patterns, converter, context);
     populateMemoryPatterns(patterns, converter, context);
+    populateNarrowPatterns(patterns, converter, context);
     populateReducePatterns(patterns, converter, context);
     populateMmaPatterns(patterns, converter, context);
     populateStagedPatterns(patterns, converter, context);
@@ -256,7 +258,7 @@ struct ConvertReplayToNVVMPass
     target.addLegalDialect<LLVM::LLVMDialect>();
     target.addLegalDialect("nvvm");
     target.addIllegalDialect<ReplayDialect>();
-    target.addLegalOp<LdOp, StOp>();
+    target.addLegalOp<LdOp, StOp, LoadFenceOp>();
     target.addDynamicallyLegalDialect<arith::ArithDialect, math::MathDialect>(
         [](Operation *op) {
           return llvm::none_of(op->getResultTypes(), [](Type type) {

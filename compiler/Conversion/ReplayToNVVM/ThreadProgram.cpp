@@ -86,6 +86,47 @@ Value ThreadBuilder::accumulate(Value sum, Value term) {
   return arith::AddFOp::create(*this, sum, term);
 }
 
+void ThreadBuilder::report(Value isReporter, Value kind, Value row, Value layer,
+                           Value value, Value word, bool trap) {
+  OpBuilder::InsertionGuard guard(*this);
+  Value address = LLVM::PtrToIntOp::create(*this, getI64Type(), word);
+  auto compare = [&](arith::CmpIPredicate predicate, Value a, Value c) {
+    return arith::CmpIOp::create(*this, predicate, a, c);
+  };
+  if (!isReporter)
+    isReporter = compare(arith::CmpIPredicate::eq, threadId(), i32(0));
+  Value isWanted = compare(arith::CmpIPredicate::ne, address, i64(0));
+  auto outer = scf::IfOp::create(*this, both(isReporter, isWanted));
+  setInsertionPointToStart(outer.thenBlock());
+  auto atomic = [&](LLVM::AtomicBinOp kind, Value address, Value value,
+                    LLVM::AtomicOrdering ordering) {
+    return LLVM::AtomicRMWOp::create(*this, kind, address, value, ordering,
+                                     /*syncscope=*/StringRef(),
+                                     /*alignment=*/4);
+  };
+  Value before = atomic(LLVM::AtomicBinOp::add, word, i32(1),
+                        LLVM::AtomicOrdering::monotonic);
+  auto inner = scf::IfOp::create(
+      *this, compare(arith::CmpIPredicate::eq, before, i32(0)));
+  setInsertionPointToStart(inner.thenBlock());
+  auto field = [&](int64_t bytes) {
+    return addressOf(word, bytes, getI8Type());
+  };
+  store(row, field(8));
+  store(layer, field(12));
+  store(value, field(16));
+  // A reader that sees the kind sees the rest.
+  atomic(LLVM::AtomicBinOp::xchg, field(4), kind,
+         LLVM::AtomicOrdering::release);
+  if (!trap)
+    return;
+  setInsertionPointAfter(inner);
+  // The report is there before the launch ends.
+  LLVM::FenceOp::create(*this, LLVM::AtomicOrdering::seq_cst,
+                        /*syncscope=*/StringRef());
+  LLVM::Trap::create(*this);
+}
+
 void ThreadBuilder::barrierInLoop(Operation *op) {
   if (op->getParentOfType<scf::ForOp>())
     barrier();

@@ -2,12 +2,14 @@
 #ifndef REPLAYJIT_COMPILER_CONVERSION_THREADPROGRAM_H
 #define REPLAYJIT_COMPILER_CONVERSION_THREADPROGRAM_H
 
-#include "compiler/Layout/LinearLayout.h"
+#include "dialect/LinearLayout.h"
 #include "dialect/ReplayDialect.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/Transforms/DialectConversion.h"
+
+#include <optional>
 
 namespace replayjit::internal {
 
@@ -18,7 +20,15 @@ inline constexpr unsigned kGlobalSpace = 1, kSharedSpace = 3, kClusterSpace = 7;
 struct KernelContext {
   int numWarps = 1;      ///< Warps that hold tiles.
   bool hasRoles = false; ///< One more warp produces.
+  int numCopies = 0;     ///< Asynchronous copies so far.
   int64_t sharedBytes = 0;
+
+  /// The operands of the kernel's replay.on_overflow, converted.
+  struct OnOverflow {
+    mlir::Value kind, row, layer, word;
+    bool trap = false;
+  };
+  std::optional<OnOverflow> onOverflow;
 
   /// Reserves bytes, 16-byte aligned, never shared with another use, so that no
   /// barrier is needed between uses outside of loops. Returns the offset.
@@ -64,6 +74,10 @@ public:
   mlir::Value accumulate(mlir::Value sum, mlir::Value term);
 
   mlir::Value shuffleXor(mlir::Value value, int mask);
+  /// Whether `condition` holds in any lane of the warp, and a bit for each lane
+  /// in which it does. All lanes come here.
+  mlir::Value anyLane(mlir::Value condition);
+  mlir::Value lanesWhere(mlir::Value condition);
   /// The four accumulators of mma.sync m16n8k8 (f32 operands, which are tf32 to
   /// it) or m16n8k16 (bf16, f16).
   llvm::SmallVector<mlir::Value> mma(llvm::ArrayRef<mlir::Value> a,
@@ -90,6 +104,12 @@ public:
   void store(mlir::ValueRange values, mlir::Value address,
              mlir::Value predicate = {});
 
+  /// Writes the error word as replay.report says, in the thread where
+  /// `isReporter` (null: the block's first); continues behind it.
+  void report(mlir::Value isReporter, mlir::Value kind, mlir::Value row,
+              mlir::Value layer, mlir::Value value, mlir::Value word,
+              bool trap);
+
   /// Writes a tile to shared memory at byte `offset`, row-major, once.
   void storeShared(llvm::ArrayRef<mlir::Value> registers,
                    const LinearLayout &layout, mlir::Type elementType,
@@ -108,6 +128,8 @@ using Patterns = mlir::RewritePatternSet;
 void populateElementwisePatterns(Patterns &, const mlir::TypeConverter &,
                                  KernelContext &);
 void populateMemoryPatterns(Patterns &, const mlir::TypeConverter &,
+                            KernelContext &);
+void populateNarrowPatterns(Patterns &, const mlir::TypeConverter &,
                             KernelContext &);
 void populateReducePatterns(Patterns &, const mlir::TypeConverter &,
                             KernelContext &);

@@ -6,17 +6,22 @@
 |* Errors. A call that can fail returns an error, NULL on success, which the  *|
 |* caller hands to replayjit_error_destroy. On an error nothing is written to *|
 |* the outputs, except where it says so. Nothing is printed, and the process  *|
-|* is not ended. Sentences name fields as C++ does: numKeyHeads is            *|
-|* num_key_heads here.                                                        *|
+|* is not ended, not even where memory is out (OUT_OF_MEMORY), with two       *|
+|* limits. A compilation begins only where there is address space enough, but *|
+|* if memory ends in its midst LLVM ends the process; so does the emulation   *|
+|* in the midst of a launch. Sentences name fields as C++ does: numKeyHeads   *|
+|* is num_key_heads here.                                                     *|
 |*                                                                            *|
 |* Structs. Each begins with struct_size, which its _init function writes.    *|
 |* From 1.0 on new fields are added at the end: a library accepts the smaller *|
 |* struct of an older caller, whose missing fields keep their defaults, and   *|
 |* refuses one larger than it knows, or whose size is no multiple of the      *|
 |* struct's alignment, since it may end within a field (InvalidArgument). Of  *|
-|* a struct it fills in, it writes no more than struct_size bytes. Strings in *|
-|* structs are the caller's and are copied; strings handed out belong to the  *|
-|* object they came from.                                                     *|
+|* a struct it fills in, it writes no more than struct_size bytes. A struct   *|
+|* that never changes has no struct_size, and its _init function takes none.  *|
+|* Zeros ("= {}") are not the defaults of all structs. Strings in structs are *|
+|* the caller's and are copied; strings handed out belong to the object they  *|
+|* came from.                                                                 *|
 |*                                                                            *|
 |* NULL is InvalidArgument where it is not said to be allowed; a function     *|
 |* that returns nothing then does nothing.                                    *|
@@ -73,7 +78,9 @@ typedef enum replayjit_code_t {
   REPLAYJIT_NOT_FOUND = 5,    /* A tool, driver, file or kernel is missing. */
   REPLAYJIT_DRIVER_ERROR = 6, /* A CUDA call failed. */
   REPLAYJIT_EXECUTION_FAULT = 7, /* The emulation met a hazard. */
-  REPLAYJIT_STORAGE_FAILED = 8   /* The file system refused. */
+  REPLAYJIT_STORAGE_FAILED = 8,  /* The file system refused. */
+  REPLAYJIT_OUT_OF_MEMORY = 9,   /* The host's; a GPU's is a DRIVER_ERROR. */
+  REPLAYJIT_INTERNAL = 10        /* A bug of the library's: please report. */
 } replayjit_code_t;
 
 /* A replayjit_code_t; REPLAYJIT_OK for NULL. Later minors may add codes. */
@@ -209,34 +216,10 @@ typedef struct replayjit_decode_tuning_t {
   int32_t flush_rows;
   /* Cap of a thread's registers; 0: none; else 32 to 255 [0] */
   int32_t max_registers;
+  /* The least bytes that a block copies to shared memory before it loads them;
+     0: none; else 16 to 1048576 [0] */
+  int32_t stage_bytes;
 } replayjit_decode_tuning_t;
-
-typedef enum replayjit_fact_kind_t {
-  REPLAYJIT_FACT_NUMBER = 0,
-  REPLAYJIT_FACT_TRUTH = 1,
-  REPLAYJIT_FACT_CHOICE = 2, /* One of the enums above. */
-  REPLAYJIT_FACT_TYPE = 3    /* replayjit_type_t */
-} replayjit_fact_kind_t;
-
-/* One member of a spec or a tuning, for those who give them by name. It is the
- * library's and never changes; later minors may add fields at its end. */
-typedef struct replayjit_fact_t {
-  const char *name; /* "ring_depth" */
-  const char *doc;  /* One line. */
-  /* Of the values from 0 on, such as "lower-bound"; NULL of a number. */
-  const char *const *words;
-  int32_t num_words;
-  int32_t kind;   /* replayjit_fact_kind_t */
-  int32_t usual;  /* The default. */
-  int32_t lowest; /* The least value allowed, and the greatest; not all between
-                   * them need be. */
-  int32_t highest;
-} replayjit_fact_t;
-
-/* The members after struct_size, in their order; NULL past the last. */
-REPLAYJIT_API const replayjit_fact_t *replayjit_decode_spec_fact(size_t index);
-REPLAYJIT_API const replayjit_fact_t *
-replayjit_decode_tuning_fact(size_t index);
 
 /* Write the defaults; pass sizeof(*spec). */
 REPLAYJIT_API void replayjit_decode_spec_init(replayjit_decode_spec_t *spec,
@@ -306,6 +289,9 @@ typedef struct replayjit_device_info_t {
   const char *description; /* "NVIDIA H200", "emulation" */
   const char *chip;        /* The target that kernels are compiled for. */
 } replayjit_device_info_t;
+/* Writes the defaults; pass sizeof(*info). */
+REPLAYJIT_API void replayjit_device_info_init(replayjit_device_info_t *info,
+                                              size_t struct_size);
 /* Fills in `info`, whose struct_size is set. Strings live as long as the
  * device. */
 REPLAYJIT_API replayjit_error_t *
@@ -469,6 +455,10 @@ typedef struct replayjit_cache_counters_t {
   uint64_t compiles; /* Compilations started by this jit, failures included. */
   uint64_t waits;    /* Calls that waited for another thread or process. */
 } replayjit_cache_counters_t;
+/* Writes the defaults; pass sizeof(*counters). */
+REPLAYJIT_API void
+replayjit_cache_counters_init(replayjit_cache_counters_t *counters,
+                              size_t struct_size);
 REPLAYJIT_API replayjit_error_t *
 replayjit_jit_counters(const replayjit_jit_t *jit,
                        replayjit_cache_counters_t *counters);
@@ -498,6 +488,9 @@ typedef struct replayjit_kernel_info_t {
   int32_t stack_bytes;
   int32_t static_shared_bytes;
 } replayjit_kernel_info_t;
+/* Writes the defaults; pass sizeof(*info). */
+REPLAYJIT_API void replayjit_kernel_info_init(replayjit_kernel_info_t *info,
+                                              size_t struct_size);
 /* Fill in a struct whose struct_size is set. Strings live as long as the
  * kernel. */
 REPLAYJIT_API replayjit_error_t *
@@ -514,7 +507,8 @@ replayjit_kernel_tuning(const replayjit_kernel_t *kernel,
 
 /* The arguments of a decode step, REPLAY or PACKED. Inner dimensions are dense.
  * What the spec does not have is ignored. Strides and pitches are at most 2^32
- * bytes. */
+ * bytes. Inputs may repeat (stride 0); indices of slots that are written may not
+ * where there are two rows or more. */
 typedef struct replayjit_decode_args_t {
   uint32_t struct_size;
   uint32_t reserved;
@@ -567,6 +561,8 @@ typedef struct replayjit_layer_t {
   uint64_t state, d_ring, k_ring, g_ring;
   int64_t state_pitch, d_pitch, k_pitch, g_pitch;
 } replayjit_layer_t;
+/* Writes zeros. */
+REPLAYJIT_API void replayjit_layer_init(replayjit_layer_t *layer);
 
 /* The arguments of MATERIALIZE: for each row and layer, the state of slot dst
  * becomes checkpoint plus ring of slot src. Rows of a null slot are skipped.
@@ -603,31 +599,6 @@ REPLAYJIT_API replayjit_error_t *
 replayjit_layer_validate(const replayjit_decode_spec_t *spec,
                          const replayjit_layer_t *layer);
 
-/* A field of a struct of arguments, for bindings of other languages. */
-typedef enum replayjit_field_t {
-  REPLAYJIT_FIELD_U64 = 0, /* A device address. */
-  REPLAYJIT_FIELD_I64 = 1,
-  REPLAYJIT_FIELD_I32 = 2,
-  REPLAYJIT_FIELD_F32 = 3
-} replayjit_field_t;
-typedef struct replayjit_argument_t {
-  const char *name;   /* "state_pitch" */
-  const char *doc;    /* Type, shape, read or written, who has it. */
-  const char *stride; /* Of an address: the field that says how far rows or
-                       * slots lie apart; NULL: none. */
-  uint32_t offset;    /* In the struct, bytes. */
-  int32_t type;       /* replayjit_field_t */
-  int32_t is_wide;    /* The spec's alignment is a promise of it and its stride:
-                       * 1, if is_kda 2, else 0 */
-} replayjit_argument_t;
-
-/* Field `index` of "replayjit_decode_args_t", "replayjit_materialize_args_t" or
- * "replayjit_layer_t", in order and without struct_size and reserved; it and
- * its strings are there as long as the library. NULL past the last one and of
- * any other struct. */
-REPLAYJIT_API const replayjit_argument_t *
-replayjit_argument(const char *struct_name, size_t index);
-
 /* Memory that kernels write and the host may read at any time. Zero it before
  * use. The first bad row fills it in, `kind` last; each adds one to count. A
  * bad row is then treated as padding. It never changes. */
@@ -636,14 +607,19 @@ typedef struct replayjit_error_word_t {
   uint32_t kind; /* 0 none, 1 state slot, 2 write_pos, 3 ring slot, 4 dst slot,
                   * 5 track slot, 6 ring_base; of a plan: 7 key, 8 a ring that
                   * should be empty, 9 tokens that are folded already, 10
-                  * advance_by */
+                  * advance_by, 11 a step that is not the one to commit. Of a
+                  * row that is no padding: 12 a number beyond fp16, stored as
+                  * its largest; such a row may count more than once */
   int32_t row;
   int32_t layer; /* That of the launch, or its place in the table of a
                   * materialize launch. Of a plan, whose rows all layers share:
                   * the group for kinds 1, 3, 4 and 5, else -1. */
   int64_t value; /* The index or cursor that is not allowed; of kind 9 the
-                  * tokens to leave out less those in the ring. */
+                  * tokens to leave out less those in the ring; of kind 12 the
+                  * magnitude, rounded down. */
 } replayjit_error_word_t;
+/* Writes zeros, to a word that the host may write. */
+REPLAYJIT_API void replayjit_error_word_init(replayjit_error_word_t *word);
 
 /* Flags of a launch, to be added. */
 /* The arguments are not looked at. */
@@ -658,6 +634,12 @@ typedef struct replayjit_error_word_t {
  * costs driver calls for each pointer, some microseconds in all. Not with
  * UNCHECKED. */
 #define REPLAYJIT_LAUNCH_CHECK_MEMORY 4u
+/* Also checked is that no two live rows meet in a state slot or ring slot that
+ * one of them writes: the rows of a launch run at once, and which of them counts
+ * would be chance. For debugging: it copies the index arrays to the host and
+ * waits for the stream, which is not under capture. Emulation always does it,
+ * and for plans as well. Not with UNCHECKED. */
+#define REPLAYJIT_LAUNCH_CHECK_ROWS 8u
 
 /* Launches a step of args->batch rows. Neither locks, allocates nor touches a
  * file unless it fails (but see CHECK_MEMORY), so the stream may be under

@@ -135,22 +135,29 @@ struct MaterializeArgs : replayjit_materialize_args_t {
   MaterializeArgs() { replayjit_materialize_args_init(this, sizeof(*this)); }
 };
 
+/// Element of an array in device memory.
+struct Layer : replayjit_layer_t {
+  Layer() { replayjit_layer_init(this); }
+};
+
+struct ErrorWord : replayjit_error_word_t {
+  ErrorWord() { replayjit_error_word_init(this); }
+};
+
 struct JitOptions : replayjit_jit_options_t {
   JitOptions() { replayjit_jit_options_init(this, sizeof(*this)); }
 };
 
 /// Strings of these two live as long as what they came from.
 struct DeviceInfo : replayjit_device_info_t {
-  DeviceInfo() : replayjit_device_info_t{} { struct_size = sizeof(*this); }
+  DeviceInfo() { replayjit_device_info_init(this, sizeof(*this)); }
 };
 struct KernelInfo : replayjit_kernel_info_t {
-  KernelInfo() : replayjit_kernel_info_t{} { struct_size = sizeof(*this); }
+  KernelInfo() { replayjit_kernel_info_init(this, sizeof(*this)); }
 };
 
 struct CacheCounters : replayjit_cache_counters_t {
-  CacheCounters() : replayjit_cache_counters_t{} {
-    struct_size = sizeof(*this);
-  }
+  CacheCounters() { replayjit_cache_counters_init(this, sizeof(*this)); }
 };
 
 /// Ok if the spec can be compiled for `chip`, else why not.

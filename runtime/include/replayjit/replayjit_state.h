@@ -96,6 +96,10 @@ typedef struct replayjit_pool_options_t {
   void *stream; /* The engine's. While it is under capture no kernel is prepared
                  * for the pool and no plan is made: an error, before anything
                  * is touched [NULL] */
+  int32_t check_rows; /* For debugging, 1: a begin checks that no two rows share
+                       * a slot that one of them writes, as
+                       * REPLAYJIT_LAUNCH_CHECK_ROWS does of a launch [0] */
+  int32_t reserved;
 } replayjit_pool_options_t;
 
 /* Write the defaults; pass sizeof(*struct). */
@@ -156,6 +160,8 @@ typedef struct replayjit_group_slot_t {
   int64_t state;
   int64_t ring; /* Not looked at by a folded image. */
 } replayjit_group_slot_t;
+/* Writes -1: no slot. */
+REPLAYJIT_API void replayjit_group_slot_init(replayjit_group_slot_t *slot);
 
 typedef enum replayjit_image_t {
   REPLAYJIT_IMAGE_FOLDED = 0,   /* The states; the ring must be empty. */
@@ -193,6 +199,9 @@ typedef struct replayjit_region_t {
   int32_t first_head;
   int32_t total_heads;
 } replayjit_region_t;
+/* Writes the defaults; pass sizeof(*region). */
+REPLAYJIT_API void replayjit_region_init(replayjit_region_t *region,
+                                         size_t struct_size);
 /* How many there are, and one of them; `region` has its struct_size. */
 REPLAYJIT_API size_t replayjit_pool_region_count(const replayjit_pool_t *pool);
 REPLAYJIT_API replayjit_error_t *
@@ -204,7 +213,8 @@ replayjit_pool_region(const replayjit_pool_t *pool, size_t index,
 typedef struct replayjit_plan_t replayjit_plan_t;
 
 /* The index arrays of one group, in device memory, of index_type: [live] each,
- * so many elements apart. 0: ring and dst are the state index, track is none.
+ * so many elements apart [1]. 0: ring and dst are the state index, track is
+ * none. With two rows or more the stride of slots that are written is not 0.
  * Element of an array that is handed over as it is, so it never changes. */
 typedef struct replayjit_group_indices_t {
   uint64_t state;
@@ -216,6 +226,9 @@ typedef struct replayjit_group_indices_t {
   uint64_t track;
   int64_t track_stride;
 } replayjit_group_indices_t;
+/* Writes the defaults. */
+REPLAYJIT_API void
+replayjit_group_indices_init(replayjit_group_indices_t *indices);
 
 /* The rows of a step or of an operation on slots. Addresses are read on the
  * device, in the order of the stream. Those of rows are [live] int32 arrays, or
@@ -258,7 +271,9 @@ REPLAYJIT_API replayjit_error_t *
 replayjit_plan_begin(replayjit_plan_t *plan, void *stream, int64_t step,
                      const replayjit_step_inputs_t *inputs);
 /* Moves the cursors of its rows, once for all layers: by advance_by, [max_rows]
- * int32 on the device, or (0) by one token. A second commit does nothing. */
+ * int32 on the device, or (0) by one token. INVALID_ARGUMENT unless `step` is
+ * the one that began last, here or in a graph, and is not void. A second commit
+ * does nothing. */
 REPLAYJIT_API replayjit_error_t *replayjit_plan_commit(replayjit_plan_t *plan,
                                                        void *stream,
                                                        int64_t step,

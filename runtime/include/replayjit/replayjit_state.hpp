@@ -28,11 +28,20 @@ struct StepInputs : replayjit_step_inputs_t {
   StepInputs() { replayjit_step_inputs_init(this, sizeof(*this)); }
 };
 
+/// Element of the array that StepInputs::groups points to.
+struct GroupIndices : replayjit_group_indices_t {
+  GroupIndices() { replayjit_group_indices_init(this); }
+};
+
 struct TransferRegion : replayjit_region_t {
-  TransferRegion() : replayjit_region_t{} { struct_size = sizeof(*this); }
+  TransferRegion() { replayjit_region_init(this, sizeof(*this)); }
 };
 /// Where a request is in one group.
-using GroupSlot = replayjit_group_slot_t;
+struct GroupSlot : replayjit_group_slot_t {
+  GroupSlot() { replayjit_group_slot_init(this); }
+  GroupSlot(int64_t state, int64_t ring)
+      : replayjit_group_slot_t{state, ring} {}
+};
 enum class ImageForm : int32_t {
   Folded = REPLAYJIT_IMAGE_FOLDED,
   WithRing = REPLAYJIT_IMAGE_WITH_RING,
@@ -76,8 +85,8 @@ public:
         replayjit_pool_prepare(handle.get(), group, rows, &kernel));
     return status ? Result<Kernel>(Kernel(kernel)) : status;
   }
-  replayjit_error_word_t pollErrors() const {
-    replayjit_error_word_t word = {};
+  ErrorWord pollErrors() const {
+    ErrorWord word;
     replayjit_error_destroy(replayjit_pool_poll_errors(handle.get(), &word));
     return word;
   }

@@ -26,7 +26,7 @@ kind (a sentence's subject), its row, its layer, and the value."""
 
 _KINDS = ("", "state slot", "write_pos", "ring slot", "dst slot", "track slot",
           "ring_base", "cursor key", "not flushed", "flushed too far",
-          "advance_by")
+          "advance_by", "step", "overflow")
 
 
 def report(word):

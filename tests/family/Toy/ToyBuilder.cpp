@@ -20,10 +20,8 @@ public:
     b.when(b.isLess(at.row, b.argument("batch")), [&] {
       at.slot = b.toI64(loadRowInt("src"));
       at.dst = b.toI64(loadRowInt("dst"));
-      b.when(b.allOf(isSlot(at.slot), isSlot(at.dst)), [&] {
-        FlushOp::create(b, readState(/*total=*/{}), Value(), Value(), Value(),
-                        flushView(at.dst));
-      });
+      b.when(b.allOf(isSlot(at.slot), isSlot(at.dst)),
+             [&] { flush(readState(/*total=*/{}), flushView(at.dst)); });
     });
     return b.take();
   }

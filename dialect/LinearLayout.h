@@ -7,14 +7,19 @@
 // zero or one power of two in one dimension, so coordinates add without carry.
 //
 //===----------------------------------------------------------------------===//
-#ifndef REPLAYJIT_COMPILER_LAYOUT_LINEARLAYOUT_H
-#define REPLAYJIT_COMPILER_LAYOUT_LINEARLAYOUT_H
+#ifndef REPLAYJIT_DIALECT_LINEARLAYOUT_H
+#define REPLAYJIT_DIALECT_LINEARLAYOUT_H
 
-#include "dialect/ReplayDialect.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "llvm/ADT/SmallVector.h"
 
 #include <optional>
 
 namespace replayjit::internal {
+
+namespace replay {
+class LayoutAttr;
+} // namespace replay
 
 /// What one bit does: adds `move` to coordinate `dim`. move = 0 replicates.
 struct Basis {

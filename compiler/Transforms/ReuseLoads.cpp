@@ -1,14 +1,14 @@
-//===- FuseFlush.cpp - Keep the tile that the readout loaded --------------===//
+//===- ReuseLoads.cpp - Keep a tile that is loaded again ------------------===//
 
+#include "compiler/Transforms/Memory.h"
 #include "compiler/Transforms/Passes.h"
-#include "compiler/Transforms/Views.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Dominance.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 
 namespace replayjit::internal {
-#define GEN_PASS_DEF_FUSEFLUSHPASS
+#define GEN_PASS_DEF_REUSELOADSPASS
 #include "compiler/Transforms/Passes.h.inc"
 } // namespace replayjit::internal
 
@@ -23,39 +23,14 @@ bool isSameAccess(LoadOp a, LoadOp b) {
          a.getMask() == b.getMask() && a.getType() == b.getType();
 }
 
-/// True unless the two look through different arguments, or at constant pieces
-/// of one view (or of two equal ones) that do not meet.
-bool mayTouch(StoreOp store, LoadOp load) {
-  Value stored = pointerOf(store.getView()), loaded = pointerOf(load.getView());
-  if (!stored || !loaded)
-    return true;
-  if (stored != loaded)
-    return false;
-  auto tile = dyn_cast<RankedTensorType>(store.getValue().getType());
-  if (store.getView() != load.getView() || !tile)
-    return true;
-  auto read = cast<RankedTensorType>(load.getType());
-  for (auto [dim, offsets] :
-       llvm::enumerate(llvm::zip(store.getOffsets(), load.getOffsets()))) {
-    auto a = constantOf(std::get<0>(offsets));
-    auto b = constantOf(std::get<1>(offsets));
-    if (a && b &&
-        (*a + tile.getDimSize(dim) <= *b || *b + read.getDimSize(dim) <= *a))
-      return false;
-  }
-  return true;
-}
-
-struct FuseFlushPass
-    : replayjit::internal::impl::FuseFlushPassBase<FuseFlushPass> {
-  using FuseFlushPassBase::FuseFlushPassBase;
-
+struct ReuseLoadsPass
+    : replayjit::internal::impl::ReuseLoadsPassBase<ReuseLoadsPass> {
   void runOnOperation() override {
     KernelOp kernel = getOperation();
     DominanceInfo dominance(kernel);
     SmallVector<Operation *> accesses; // In program order.
     kernel->walk<WalkOrder::PreOrder>([&](Operation *op) {
-      if (isa<LoadOp, StoreOp>(op))
+      if (isa<LoadOp>(op) || writesMemory(op))
         accesses.push_back(op);
     });
 
@@ -72,7 +47,8 @@ struct FuseFlushPass
           continue;
         elements += type.getNumElements() * type.getElementTypeBitWidth() / 32;
       }
-    if (elements / (32 * (int64_t)kernel.getNumWarps()) > maxRegisters)
+    auto limit = tuningOf(kernel, kReuseRegisters);
+    if (limit && elements / (32 * (int64_t)kernel.getNumWarps()) > *limit)
       return;
     for (auto [earlier, later] : pairs) {
       later.replaceAllUsesWith(earlier.getResult());
@@ -85,33 +61,22 @@ struct FuseFlushPass
   LoadOp findEarlier(ArrayRef<Operation *> accesses, size_t index,
                      DominanceInfo &dominance) {
     auto later = dyn_cast<LoadOp>(accesses[index]);
-    if (!later || !isa<RankedTensorType>(later.getType()))
+    // What is in shared memory costs less to read again than to keep.
+    if (!later || !isa<RankedTensorType>(later.getType()) ||
+        later.getView().getType().getShared())
       return {};
     for (size_t i = index; i-- > 0;) {
-      if (auto store = dyn_cast<StoreOp>(accesses[i])) {
-        if (mayTouch(store, later) && !areExclusive(store, later))
+      auto earlier = dyn_cast<LoadOp>(accesses[i]);
+      if (!earlier) {
+        if (mayTouch(accesses[i], later) && !areExclusive(accesses[i], later))
           return {};
-      } else if (auto earlier = cast<LoadOp>(accesses[i]);
-                 isSameAccess(earlier, later) &&
+      } else if (isSameAccess(earlier, later) &&
                  dominance.properlyDominates(earlier.getOperation(),
                                              later.getOperation())) {
         return isStoredInLoop(earlier, later) ? LoadOp() : earlier;
       }
     }
     return {};
-  }
-
-  static bool isInThen(scf::IfOp branch, Operation *op) {
-    return branch.getThenRegion().findAncestorOpInRegion(*op) != nullptr;
-  }
-
-  /// True if the two stand in different branches of one scf.if.
-  static bool areExclusive(Operation *a, Operation *b) {
-    for (auto branch = a->getParentOfType<scf::IfOp>(); branch;
-         branch = branch->getParentOfType<scf::IfOp>())
-      if (branch->isAncestor(b))
-        return isInThen(branch, a) != isInThen(branch, b);
-    return false;
   }
 
   /// True if a loop around `later`, but not `earlier`, stores what they read:
@@ -122,9 +87,9 @@ struct FuseFlushPass
          parent = parent->getParentOp()) {
       if (!isa<LoopLikeOpInterface>(parent))
         continue;
-      WalkResult result = parent->walk([&](StoreOp store) {
-        return mayTouch(store, later) ? WalkResult::interrupt()
-                                      : WalkResult::advance();
+      WalkResult result = parent->walk([&](Operation *op) {
+        return mayTouch(op, later) ? WalkResult::interrupt()
+                                   : WalkResult::advance();
       });
       if (result.wasInterrupted())
         return true;

@@ -1,6 +1,7 @@
 //===- LinearLayout.cpp - Which thread holds which element ----------------===//
 
-#include "compiler/Layout/LinearLayout.h"
+#include "dialect/LinearLayout.h"
+#include "dialect/ReplayDialect.h"
 
 #include "llvm/Support/MathExtras.h"
 

@@ -1,5 +1,7 @@
-// RUN: replay-opt %s --replay-fuse-flush | FileCheck %s
-// RUN: replay-opt %s --replay-fuse-flush="max-registers=31" | FileCheck %s --check-prefix=FEW
+// Once with 128 registers for tiles that are used again, once with 31.
+//
+// RUN: replay-opt %s --replay-reuse-loads | FileCheck %s
+// RUN: sed 's/replay.reuse_registers = 128/replay.reuse_registers = 31/' %s | replay-opt --replay-reuse-loads | FileCheck %s --check-prefix=FEW
 
 !state = !replay.view<32x128xf32, strides [128, 1], align 16>
 !out = !replay.view<32x128xf32, strides [128, 1], align 16>
@@ -19,8 +21,9 @@
 // FEW: scf.if
 // FEW: %[[U:.*]] = replay.load
 // FEW: arith.addf %[[U]], %[[U]]
-replay.kernel @flush(%p: !replay.ptr<f32>, %q: !replay.ptr<f32>, %n: i64, %i: i32, %flush: i1)
-    num_warps(4) blocks_per_row(1) {
+replay.kernel @flush(%p: !replay.ptr<f32> {replay.noalias}, %q: !replay.ptr<f32> {replay.noalias}, %n: i64, %i: i32, %flush: i1)
+    num_warps(4) blocks_per_row(1)
+    attributes {replay.reuse_registers = 128 : i32} {
   %s = replay.view %p offset %n : !replay.ptr<f32> -> !state
   %o = replay.view %q offset %n : !replay.ptr<f32> -> !out
   %t = replay.load %s[%i, %i] : !state -> tensor<32x128xf32>
@@ -44,8 +47,9 @@ replay.kernel @flush(%p: !replay.ptr<f32>, %q: !replay.ptr<f32>, %n: i64, %i: i3
 // CHECK-NOT: load
 // CHECK: arith.mulf %[[T]], %[[T]]
 // CHECK: return
-replay.kernel @branches(%p: !replay.ptr<f32>, %n: i64, %i: i32, %flush: i1)
-    num_warps(1) blocks_per_row(1) {
+replay.kernel @branches(%p: !replay.ptr<f32> {replay.noalias}, %n: i64, %i: i32, %flush: i1)
+    num_warps(1) blocks_per_row(1)
+    attributes {replay.reuse_registers = 128 : i32} {
   %s = replay.view %p offset %n : !replay.ptr<f32> -> !state
   %t = replay.load %s[%i, %i] : !state -> tensor<32x128xf32>
   scf.if %flush {
@@ -65,8 +69,9 @@ replay.kernel @branches(%p: !replay.ptr<f32>, %n: i64, %i: i32, %flush: i1)
 // FEW: scf.if
 // FEW-NOT: replay.load
 // FEW: return
-replay.kernel @flush_bf16(%p: !replay.ptr<bf16>, %n: i64, %i: i32, %flush: i1)
-    num_warps(4) blocks_per_row(1) {
+replay.kernel @flush_bf16(%p: !replay.ptr<bf16> {replay.noalias}, %n: i64, %i: i32, %flush: i1)
+    num_warps(4) blocks_per_row(1)
+    attributes {replay.reuse_registers = 128 : i32} {
   %s = replay.view %p offset %n : !replay.ptr<bf16> -> !replay.view<32x128xbf16, strides [128, 1], align 16>
   %t = replay.load %s[%i, %i] : !replay.view<32x128xbf16, strides [128, 1], align 16> -> tensor<32x128xbf16>
   scf.if %flush {
@@ -87,8 +92,9 @@ replay.kernel @flush_bf16(%p: !replay.ptr<bf16>, %n: i64, %i: i32, %flush: i1)
 // FEW: scf.if
 // FEW: replay.load
 // FEW: replay.load
-replay.kernel @two_tiles(%p: !replay.ptr<f32>, %n: i64, %i: i32, %j: i32, %flush: i1)
-    num_warps(4) blocks_per_row(1) {
+replay.kernel @two_tiles(%p: !replay.ptr<f32> {replay.noalias}, %n: i64, %i: i32, %j: i32, %flush: i1)
+    num_warps(4) blocks_per_row(1)
+    attributes {replay.reuse_registers = 128 : i32} {
   %s = replay.view %p offset %n : !replay.ptr<f32> -> !state
   %t0 = replay.load %s[%i, %i] : !state -> tensor<32x64xf32>
   %t1 = replay.load %s[%i, %j] : !state -> tensor<32x64xf32>
@@ -107,8 +113,9 @@ replay.kernel @two_tiles(%p: !replay.ptr<f32>, %n: i64, %i: i32, %j: i32, %flush
 // CHECK: store
 // CHECK: %[[U:.*]] = load
 // CHECK: store %[[U]]
-replay.kernel @store_between(%p: !replay.ptr<f32>, %n: i64, %i: i32, %j: i32)
-    num_warps(4) blocks_per_row(1) {
+replay.kernel @store_between(%p: !replay.ptr<f32> {replay.noalias}, %n: i64, %i: i32, %j: i32)
+    num_warps(4) blocks_per_row(1)
+    attributes {replay.reuse_registers = 128 : i32} {
   %s = replay.view %p offset %n : !replay.ptr<f32> -> !state
   %t = replay.load %s[%i, %i] : !state -> tensor<32x128xf32>
   replay.store %t, %s[%i, %j] : tensor<32x128xf32>, !state
@@ -119,8 +126,9 @@ replay.kernel @store_between(%p: !replay.ptr<f32>, %n: i64, %i: i32, %j: i32)
 
 // CHECK-LABEL: replay.kernel @another_tile(
 // CHECK-COUNT-2: load
-replay.kernel @another_tile(%p: !replay.ptr<f32>, %n: i64, %i: i32, %j: i32)
-    num_warps(4) blocks_per_row(1) {
+replay.kernel @another_tile(%p: !replay.ptr<f32> {replay.noalias}, %n: i64, %i: i32, %j: i32)
+    num_warps(4) blocks_per_row(1)
+    attributes {replay.reuse_registers = 128 : i32} {
   %s = replay.view %p offset %n : !replay.ptr<f32> -> !state
   %t = replay.load %s[%i, %i] : !state -> tensor<32x128xf32>
   %u = replay.load %s[%i, %j] : !state -> tensor<32x128xf32>
@@ -132,8 +140,9 @@ replay.kernel @another_tile(%p: !replay.ptr<f32>, %n: i64, %i: i32, %j: i32)
 // The first load does not dominate the second.
 // CHECK-LABEL: replay.kernel @other_branch(
 // CHECK-COUNT-2: load
-replay.kernel @other_branch(%p: !replay.ptr<f32>, %q: !replay.ptr<f32>, %n: i64, %i: i32, %c: i1)
-    num_warps(4) blocks_per_row(1) {
+replay.kernel @other_branch(%p: !replay.ptr<f32> {replay.noalias}, %q: !replay.ptr<f32> {replay.noalias}, %n: i64, %i: i32, %c: i1)
+    num_warps(4) blocks_per_row(1)
+    attributes {replay.reuse_registers = 128 : i32} {
   %s = replay.view %p offset %n : !replay.ptr<f32> -> !state
   %o = replay.view %q offset %n : !replay.ptr<f32> -> !out
   scf.if %c {
@@ -146,14 +155,78 @@ replay.kernel @other_branch(%p: !replay.ptr<f32>, %q: !replay.ptr<f32>, %n: i64,
   replay.return
 }
 
+// What is written through another pointer may be what is read, if nothing says
+// that it is not.
+// CHECK-LABEL: replay.kernel @aliases(
+// CHECK-COUNT-2: load
+// CHECK: return
+replay.kernel @aliases(%p: !replay.ptr<f32>, %q: !replay.ptr<f32> {replay.noalias}, %n: i64,
+    %i: i32) num_warps(4) blocks_per_row(1) {
+  %s = replay.view %p offset %n : !replay.ptr<f32> -> !state
+  %o = replay.view %q offset %n : !replay.ptr<f32> -> !out
+  %t = replay.load %s[%i, %i] : !state -> tensor<32x128xf32>
+  replay.store %t, %o[%i, %i] : tensor<32x128xf32>, !out
+  %u = replay.load %s[%i, %i] : !state -> tensor<32x128xf32>
+  replay.store %u, %o[%i, %i] : tensor<32x128xf32>, !out
+  replay.return
+}
+
+// Of pointers that the kernel read, their own attribute says it.
+// CHECK-LABEL: replay.kernel @pointers(
+// CHECK: %[[T:.*]] = load
+// CHECK: store
+// CHECK: %[[U:.*]] = load
+// CHECK: store %[[T]]
+// CHECK: store %[[U]]
+// CHECK: return
+replay.kernel @pointers(%x: i64, %y: i64, %z: i64, %n: i64, %i: i32)
+    num_warps(4) blocks_per_row(1) {
+  %p = replay.pointer %x {noalias} -> !replay.ptr<f32>
+  %q = replay.pointer %y -> !replay.ptr<f32>
+  %r = replay.pointer %z -> !replay.ptr<f32>
+  %s = replay.view %p offset %n : !replay.ptr<f32> -> !state
+  %w = replay.view %q offset %n : !replay.ptr<f32> -> !state
+  %o = replay.view %r offset %n : !replay.ptr<f32> -> !out
+  %a = replay.load %s[%i, %i] : !state -> tensor<32x128xf32>
+  %b = replay.load %w[%i, %i] : !state -> tensor<32x128xf32>
+  %ab = arith.addf %a, %b : tensor<32x128xf32>
+  replay.store %ab, %o[%i, %i] : tensor<32x128xf32>, !out
+  %t = replay.load %s[%i, %i] : !state -> tensor<32x128xf32>
+  %u = replay.load %w[%i, %i] : !state -> tensor<32x128xf32>
+  replay.store %t, %o[%i, %i] : tensor<32x128xf32>, !out
+  replay.store %u, %o[%i, %i] : tensor<32x128xf32>, !out
+  replay.return
+}
+
+// A report writes its word, whatever else it does; a load fence writes nothing.
+// CHECK-LABEL: replay.kernel @other_writes(
+// CHECK-COUNT-1: -> tensor<16xi32>
+// CHECK: report
+// CHECK: load {{.*}} -> tensor<16xi32>
+// CHECK: load_fence
+// CHECK-NOT: tensor<16xi32>
+// CHECK: return
+replay.kernel @other_writes(%word: !replay.ptr<i32>, %q: !replay.ptr<i32>, %n: i64, %i: i32)
+    num_warps(4) blocks_per_row(1) {
+  %v = replay.view %word offset %n : !replay.ptr<i32> -> !replay.view<16xi32, strides [1]>
+  %w = replay.view %q offset %n : !replay.ptr<i32> -> !replay.view<16xi32, strides [1]>
+  %t = replay.load %v[%i] : !replay.view<16xi32, strides [1]> -> tensor<16xi32>
+  replay.report %i row %i layer %i value %n to %word : !replay.ptr<i32>
+  %u = replay.load %v[%i] : !replay.view<16xi32, strides [1]> -> tensor<16xi32>
+  replay.load_fence
+  %x = replay.load %v[%i] : !replay.view<16xi32, strides [1]> -> tensor<16xi32>
+  replay.return
+}
+
 // A store later in a loop stands between its next iteration's load and ours.
 // CHECK-LABEL: replay.kernel @store_later_in_loop(
 // CHECK: load
 // CHECK: scf.for
 // CHECK: %[[U:.*]] = replay.load
 // CHECK: arith.addf %[[U]], %[[U]]
-replay.kernel @store_later_in_loop(%p: !replay.ptr<f32>, %q: !replay.ptr<f32>, %n: i64, %i: i32)
-    num_warps(4) blocks_per_row(1) {
+replay.kernel @store_later_in_loop(%p: !replay.ptr<f32> {replay.noalias}, %q: !replay.ptr<f32> {replay.noalias}, %n: i64, %i: i32)
+    num_warps(4) blocks_per_row(1)
+    attributes {replay.reuse_registers = 128 : i32} {
   %c1 = arith.constant 1 : i32
   %s = replay.view %p offset %n : !replay.ptr<f32> -> !state
   %o = replay.view %q offset %n : !replay.ptr<f32> -> !out
@@ -163,6 +236,21 @@ replay.kernel @store_later_in_loop(%p: !replay.ptr<f32>, %q: !replay.ptr<f32>, %
     %u = replay.load %s[%i, %i] : !state -> tensor<32x128xf32>
     %new = arith.addf %u, %u : tensor<32x128xf32>
     replay.store %new, %s[%i, %i] : tensor<32x128xf32>, !state
+  }
+  replay.return
+}
+
+// A stage is read again: it costs no memory traffic, and no registers to keep.
+// CHECK-LABEL: replay.kernel @staged(
+// CHECK: load
+// CHECK: scf.if
+// CHECK: replay.load
+!staged = !replay.view<32x128xf32, strides [128, 1], align 16, shared>
+replay.kernel @staged(%i: i32, %flush: i1) num_warps(4) blocks_per_row(1) {
+  %s = builtin.unrealized_conversion_cast to !staged
+  %t = replay.load %s[%i, %i] : !staged -> tensor<32x128xf32>
+  scf.if %flush {
+    %u = replay.load %s[%i, %i] : !staged -> tensor<32x128xf32>
   }
   replay.return
 }

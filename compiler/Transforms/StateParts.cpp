@@ -1,0 +1,168 @@
+//===- StateParts.cpp - A state in memory, and how it is formed -----------===//
+
+#include "compiler/Transforms/StateParts.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace replayjit::internal;
+using namespace replayjit::internal::replay;
+
+Value replayjit::internal::decayed(TileBuilder &b, Value tile, Value decay,
+                                   Value column) {
+  auto type = cast<RankedTensorType>(tile.getType());
+  if (!isa<RankedTensorType>(decay.getType()))
+    return b.mul(tile, b.splat(decay, type.getShape()));
+  Value own = b.slice(decay, column, type.getDimSize(1));
+  return b.mul(tile, b.spread(own, 0, type.getDimSize(0)));
+}
+
+StateParts::StateParts(ReconstructOp op)
+    : op(op), rows(op.getType().getRows()), columns(op.getType().getColumns()),
+      depth(op.getDepth()) {
+  if (!hasRing())
+    return;
+  TileBuilder b(op.getLoc(), op);
+  Value total = op.getTotal();
+  if (op.getGates()) {
+    Value gates = loadGates(b, b.i32(0), depth, b.i32(0), columns);
+    weights = b.exp(exponents(b, gates, b.i32(0)));
+    if (!total)
+      total = b.reduce(gates, 0);
+  }
+  decay = b.exp(total);
+}
+
+/// The end of a loop over the ring's rows.
+Value StateParts::rowCount(TileBuilder &b) const {
+  if (!op.getBase())
+    return op.getCount();
+  return b.i32(op.getD().getType().getShape()[0]);
+}
+
+Value StateParts::checkpoint(TileBuilder &b, Value column,
+                             int64_t width) const {
+  return b.load(op.getCheckpoint(), {b.i32(0), column}, {rows, width});
+}
+
+Value StateParts::loadD(TileBuilder &b, Value row, int64_t count) const {
+  return loadRows(b, op.getD(), row, count, b.i32(0), rows);
+}
+
+Value StateParts::loadK(TileBuilder &b, Value row, int64_t count, Value column,
+                        int64_t width) const {
+  return loadRows(b, op.getK(), row, count, column, width);
+}
+
+/// The gates of `count` rows from `row`, of the columns asked for if they
+/// have columns.
+Value StateParts::loadGates(TileBuilder &b, Value row, int64_t count,
+                            Value column, int64_t width) const {
+  if (op.getGates().getType().getRank() == 1)
+    return b.load(op.getGates(), row, count);
+  return loadRows(b, op.getGates(), row, count, column, width);
+}
+
+Value StateParts::loadRows(TileBuilder &b, Value view, Value row, int64_t count,
+                           Value column, int64_t width) const {
+  return b.load(view, {row, column}, {count, width},
+                op.getBase() ? isThere(b, row, count, width) : Value());
+}
+
+/// Of each physical row of a ring of L that wraps: (p - base) mod L < count.
+Value StateParts::isThere(TileBuilder &b, Value row, int64_t count,
+                          int64_t width) const {
+  int32_t size = op.getD().getType().getShape()[0];
+  auto all = [&](Value scalar) { return b.splat(scalar, {count}); };
+  Value shift = b.addI(row, b.subI(b.i32(size), op.getBase()));
+  Value place = b.remI(b.addI(b.iota(count), all(shift)), all(b.i32(size)));
+  return b.spread(b.isBelow(place, all(op.getCount())), 1, width);
+}
+
+/// What exp makes the weights of rows from their `gates`, of the columns from
+/// `column`. A scan starts from zero.
+Value StateParts::exponents(TileBuilder &b, Value gates, Value column) const {
+  if (isScanned()) // Of each row, the sum of the newer ones: those before it.
+    return CumsumOp::create(b, gates.getType(), gates, /*axis=*/0,
+                            /*reverse=*/false, /*exclusive=*/true);
+  auto type = cast<RankedTensorType>(gates.getType());
+  Value total = b.slice(op.getTotal(), column, type.getDimSize(1));
+  return b.sub(b.spread(total, 0, type.getDimSize(0)), gates);
+}
+
+Value StateParts::weighted(TileBuilder &b, Value kRows, Value own,
+                           Value column) const {
+  auto type = cast<RankedTensorType>(kRows.getType());
+  if (own)
+    return b.mul(kRows, own);
+  return b.mul(kRows, b.spread(b.slice(decay, column, type.getDimSize(1)), 0,
+                               type.getDimSize(0)));
+}
+
+Value StateParts::formAtOnce(TileBuilder &b, Value column, int64_t width,
+                             Precision precision) const {
+  Value tile = checkpoint(b, column, width);
+  if (!hasRing())
+    return tile;
+  // The matrix unit wants at least 16 rows; those past the ring read as zero.
+  int64_t taken = depth;
+  if (precision != Precision::Ieee)
+    taken = std::max<int64_t>(taken, 16);
+  Value dRows = loadD(b, b.i32(0), taken);
+  Value kRows = loadK(b, b.i32(0), taken, column, width);
+  Value own = weights; // Those of the ring's rows, and all columns.
+  if (own && (isPerColumn() || taken != depth)) {
+    Value gates = loadGates(b, b.i32(0), taken, column, width);
+    own = b.exp(exponents(b, gates, column));
+  }
+  if (isPerColumn())
+    kRows = weighted(b, kRows, own, column);
+  else
+    dRows = b.mul(dRows, b.spread(own, 1, rows));
+  tile = decayed(b, tile, decay, column);
+  return b.dot(b.transpose(dRows), kRows, tile, precision);
+}
+
+/// Where a row's weight is exp of the gates of all newer rows, the loop carries
+/// their sum.
+Value StateParts::formInSteps(TileBuilder &b, Value column, int64_t width,
+                              int64_t chunk, Precision precision) const {
+  Value tile = checkpoint(b, column, width);
+  if (!hasRing())
+    return tile;
+  tile = decayed(b, tile, decay, column);
+  if (precision == Precision::Ieee)
+    chunk = std::min<int64_t>(chunk, depth);
+  bool perColumn = isPerColumn();
+  SmallVector<Value> carried = {tile};
+  if (isScanned())
+    carried.push_back(perColumn ? b.zeros({width}) : b.f32(-0.0));
+  auto loop =
+      scf::ForOp::create(b, b.i32(0), rowCount(b), b.i32(chunk), carried);
+  b.setInsertionPointToStart(loop.getBody());
+  Value row = loop.getInductionVar();
+  Value gates, own;
+  if (weights) {
+    gates = loadGates(b, row, chunk, column, width);
+    own = exponents(b, gates, column);
+    if (isScanned()) {
+      Value newer = loop.getRegionIterArg(1);
+      own = b.add(own, perColumn ? b.spread(newer, 0, chunk)
+                                 : b.splat(newer, {chunk}));
+    }
+    own = b.exp(own);
+  }
+  Value dRows = loadD(b, row, chunk);
+  Value kRows = loadK(b, row, chunk, column, width);
+  if (perColumn)
+    kRows = weighted(b, kRows, own, column);
+  else
+    dRows = b.mul(dRows, b.spread(own, 1, rows));
+  carried = {
+      b.dot(b.transpose(dRows), kRows, loop.getRegionIterArg(0), precision)};
+  if (isScanned())
+    carried.push_back(b.add(loop.getRegionIterArg(1), b.reduce(gates, 0)));
+  scf::YieldOp::create(b, carried);
+  b.setInsertionPointAfter(loop);
+  return loop.getResult(0);
+}
