@@ -48,7 +48,7 @@ constexpr BlockChoice bf16Blocks[] = {{32, 16, 2, 0, 2},
 constexpr BlockChoice fp16Blocks[] = {{32, 16, 2, 0, 2},
                                       {256, 64, 4, 168, 2},
                                       {2048, 128, 4, 0, 2},
-                                      {anyNumber, 64, 2, 128, 2, 64},
+                                      {anyNumber, 64, 2, 144, 2, 64},
                                       {anyNumber, 128, 4, 0, 2}};
 // A scan of the gates for each block: larger ones pay sooner. Where the gates
 // are sums, their exchange costs a whole head more than it saves.
@@ -66,8 +66,6 @@ constexpr BlockChoice kdaBf16Blocks[] = {{32, 32, 4, 0, 2},
 constexpr BlockChoice kdaFp16Blocks[] = {{32, 32, 4, 0, 2},
                                          {128, 64, 4, 0, 2},
                                          {256, 64, 4, 168, 2},
-                                         {2048, 128, 4, 0, 2},
-                                         {anyNumber, 128, 4, 168, 1, 128},
                                          {anyNumber, 128, 4, 0, 2}};
 constexpr BlockChoice prefixBlocks[] = {
     {32, 32, 4, 0, 2}, {128, 64, 4, 0, 2}, {anyNumber, 64, 4, 168, 2}};

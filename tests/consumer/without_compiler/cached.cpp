@@ -67,7 +67,7 @@ int main() {
   CHECK(driver);
   auto access = reinterpret_cast<FakeCudaAccess>(dlsym(driver, "fakeCuda"));
   CHECK(access); // Else a real driver was found before ours.
-  replayjit::cuda::FakeCuda &fake = *access();
+  replayjit::internal::cuda::FakeCuda &fake = *access();
 
   replayjit_decode_spec_t spec;
   replayjit_decode_spec_init(&spec, sizeof spec);

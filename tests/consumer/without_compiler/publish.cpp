@@ -9,7 +9,7 @@
 
 #include <cstdio>
 
-using namespace replayjit;
+using namespace replayjit::internal;
 
 int main(int argc, char **argv) {
   if (argc != 2)
