@@ -162,6 +162,36 @@ class DecodeTest(unittest.TestCase):
         self.assertEqual(batch.state_of(states, 3),
                          batch.state_of(batch.start, 3))
 
+    def test_destinations_and_snapshots_of_packed_decode(self):
+        batch = Batch(self.runtime, Shape(), rows=[3, 1])
+        index = lambda *slots: tensor(self.runtime, slots, 2, dtype="int32")
+        fused_recurrent_gated_delta_rule_packed_decode(
+            **batch.inputs(), dst_indices=index(0, 2),
+            track_indices=index(-1, 4))
+        self.check(batch)
+        states = values(batch.state)
+        for slot, request in [(0, 3), (2, 1), (4, 1)]:
+            self.assertLess(error(batch.state_of(states, slot),
+                                  batch.requests[request].state), 1e-6)
+        for slot in (3, 1):
+            self.assertEqual(batch.state_of(states, slot),
+                             batch.state_of(batch.start, slot))
+
+    def test_more_rings_than_states_and_a_base_that_does_not_count(self):
+        batch = Batch(self.runtime, Shape(L=2), rows=[3, 1])
+        s, rings = batch.shape, 8
+        batch.d = self.runtime.empty("float32", rings, s.HV, s.L, s.V)
+        batch.k = self.runtime.empty("float32", rings, s.H, s.L, s.K)
+        batch.g = self.runtime.empty("float32", rings, s.HV, s.L)
+        base = tensor(self.runtime, [1, 1], 2, dtype="int32")
+        for cursor in range(2):
+            batch.set_cursor([cursor] * 2)
+            batch.next_tokens()
+            fused_recurrent_linear_replayssm_decode(**batch.replay_inputs(),
+                                                    cache_base=base)
+            self.check(batch)
+        self.check_states(batch, [3, 1])
+
     def test_bfloat16_tokens(self):
         batch = Batch(self.runtime, Shape(L=2), rows=[3, 1], dtype="bfloat16")
         fused_recurrent_linear_replayssm_decode(**batch.replay_inputs())

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import replayjit
 from recurrence import Batch, Shape, emulation, tensor
-from replayjit import (Tensor, fused_recurrent_kda_packed_decode,
+from replayjit import (Tensor, fused_recurrent_gated_delta_rule_packed_decode,
+                       fused_recurrent_kda_packed_decode,
                        fused_recurrent_linear_replayssm_decode, materialize)
 
 
@@ -43,8 +44,8 @@ class ErrorsTest(unittest.TestCase):
             "initial_state: shape (2, 32, 16) is not allowed; it must be (any, "
             "any, any, any)", initial_state=self.zeros(2, 32, 16))
         self.refuses(
-            "d_cache: shape (4, 2, 3, 32) is not allowed; it must be (5, 2, any, "
-            "32)", d_cache=self.zeros(4, 2, 3, 32))
+            "d_cache: 4 slots are not allowed without ring_indices; there must be "
+            "5, as many as of initial_state, or more", d_cache=self.zeros(4, 2, 3, 32))
         self.refuses("out: shape (2, 2, 32) is not allowed; it must be (2, 1, 2, "
                      "32)", out=self.zeros(2, 2, 32))
         self.refuses("write_pos: shape (3,) is not allowed; it must be (2)",
@@ -71,6 +72,31 @@ class ErrorsTest(unittest.TestCase):
             "write_pos: stride 2 of dimension 0 is not allowed; it must be 1",
             write_pos=self.zeros(4, dtype="int32").view((2,), (2,)))
 
+    def test_states_with_k_before_v(self):
+        self.refuses(
+            "initial_state: shape (5, 2, 16, 32) is that of states [slots, HV, K, "
+            "V]; it must be [slots, HV, V, K]",
+            initial_state=self.zeros(5, 2, 16, 32))
+        self.refuses(
+            "initial_state: strides (1024, 512, 1, 32) are those of states [slots, "
+            "HV, K, V]; it must be [slots, HV, V, K] in memory",
+            initial_state=self.zeros(5, 2, 16, 32).view(
+                (5, 2, 32, 16), (1024, 512, 1, 32)))
+
+    def test_rows_that_share_a_slot(self):
+        shared = tensor(self.runtime, [1, 1], 2, dtype="int32")
+        for operator, inputs in [
+                (fused_recurrent_linear_replayssm_decode,
+                 self.batch.replay_inputs()),
+                (fused_recurrent_gated_delta_rule_packed_decode,
+                 self.batch.inputs())]:
+            step = replayjit.bind(operator, **{**inputs, "ssm_state_indices": shared},
+                                  check_rows=True)
+            for _ in range(2):  # at each launch
+                with self.assertRaisesRegex(ValueError, "rows 0 and 1"):
+                    step()
+            operator(**inputs, check_rows=True)
+
     def test_devices(self):
         elsewhere = emulation()
         with self.assertRaisesRegex(ValueError, "^b: device .* is not allowed; "
@@ -91,8 +117,8 @@ class ErrorsTest(unittest.TestCase):
     def test_options(self):
         self.refuses("null_slot: 'zero' is not allowed; allowed are negative, "
                      "non-positive", null_slot="zero")
-        self.refuses("cache_base: it must be there if circular_replay is true, "
-                     "and only then", circular_replay=True)
+        self.refuses("cache_base: None is not allowed with circular_replay",
+                     circular_replay=True)
         self.refuses("predecayed_k_cache: not allowed without "
                      "prefix_gate_cache", predecayed_k_cache=True)
         with self.assertRaises(ValueError) as caught:
@@ -188,7 +214,7 @@ class ErrorsTest(unittest.TestCase):
     def test_flags(self):
         for name in ("use_qk_l2norm_in_kernel", "is_kda", "circular_replay",
                      "prefix_gate_cache", "predecayed_k_cache", "beta_round",
-                     "batch_invariant"):
+                     "batch_invariant", "check_rows"):
             for value in (None, 2, "yes", 1.0):
                 with self.subTest(f"{name}={value}"):
                     self.refuses(f"{name}: {value!r} is not allowed; it must be "

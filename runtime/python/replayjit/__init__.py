@@ -6,9 +6,11 @@ takes torch tensors on a CUDA device, or any with torch's data_ptr(), stride(),
 shape, dtype and device. Nothing here imports torch. README.md has the rest.
 """
 
+from ._defaults import Defaults, defaults
 from ._launch import Launch, bind
 from ._library import Error, InvalidArgument
 from .decode import (fused_recurrent_gated_delta_rule_packed_decode,
+                     fused_recurrent_gdn_replayssm_decode,
                      fused_recurrent_kda_packed_decode,
                      fused_recurrent_linear_replayssm_decode)
 from .plan import StatePool, StepPlan, plan_step
@@ -18,10 +20,11 @@ from .spec import Spec, Support, supports
 from .state import ErrorWord, LayerTable, Report, materialize, poll_errors
 
 __all__ = [
-    "Error", "ErrorWord", "InvalidArgument", "Kernel", "Launch", "LayerTable",
+    "Defaults", "Error", "ErrorWord", "InvalidArgument", "Kernel", "Launch", "LayerTable",
     "Report", "Runtime", "Spec", "StatePool", "StepPlan", "Support", "Tensor",
-    "bind",
+    "bind", "defaults",
     "fused_recurrent_gated_delta_rule_packed_decode",
+    "fused_recurrent_gdn_replayssm_decode",
     "fused_recurrent_kda_packed_decode",
     "fused_recurrent_linear_replayssm_decode", "materialize", "poll_errors",
     "plan_step", "pool_bytes", "prepare_all", "recommend", "slot_bytes",

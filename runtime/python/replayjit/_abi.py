@@ -15,11 +15,11 @@ from . import _check
 #: REPLAYJIT_API_VERSION of the header that this file was written from.
 API_VERSION = (0 << 16) | 1
 
-LAUNCH_UNCHECKED = 1
+LAUNCH_UNCHECKED, LAUNCH_CHECK_ROWS = 1, 8
 
 #: Fields that are true or false.
 _TRUTHS = frozenset("use_environment cache_read_only must_hit always_compile "
-                    "compile batch_invariant".split())
+                    "compile batch_invariant check_rows".split())
 
 
 def _fields(kind, names):
@@ -173,7 +173,8 @@ class Cursors(Struct):
 class PoolOptions(Struct):
     _fields_ = [("struct_size", c_uint32), ("batch_invariant", c_int32),
                 ("error_word", POINTER(ErrorWord)),
-                ("error_word_address", c_uint64), ("stream", c_void_p)]
+                ("error_word_address", c_uint64), ("stream", c_void_p),
+                ("check_rows", c_int32), ("reserved", c_int32)]
 
 
 class GroupIndices(Struct):

@@ -12,16 +12,20 @@ from .spec import Spec
 
 class Launch:
     """A launch with arguments that stay as they are; once prepared, call it to
-    launch. Keeps its kernel and its tensors. For one thread at a time."""
+    launch. Keeps its kernel and its tensors. For one thread at a time. `memory`
+    is the HostMemory of tensors on the host."""
 
-    def __init__(self, runtime, facts, rows, args, tensors, result):
+    def __init__(self, runtime, facts, rows, args, tensors, result,
+                 check_rows=False, memory=None):
         self._runtime, self._facts, self._rows = runtime, facts, rows
         self.args, self.tensors, self.result = args, tensors, result
+        self._memory = memory
         calls = library()
         self._function = (calls.replayjit_kernel_launch
                           if isinstance(args, _abi.DecodeArgs)
                           else calls.replayjit_kernel_launch_materialize)
-        self._args, self._flags = byref(args), 0
+        self._args = byref(args)
+        self._flags = _abi.LAUNCH_CHECK_ROWS if check_rows else 0
 
     def prepared(self, stream):
         """The same with its kernel, which may compile and load, unless `stream`
@@ -38,12 +42,16 @@ class Launch:
     def __call__(self, stream=None):
         """Launches on `stream`, an int, or on torch's current stream (the
         runtime's own without torch). The first call checks the arguments, later
-        ones only launch."""
+        ones only launch, unless each is to check its rows."""
+        if self._memory:
+            self._memory.load()
         error = self._function(self._kernel, stream_of(self._runtime, stream),
                                self._args, self._flags)
         if error:
             raise to_exception(error)
-        self._flags = _abi.LAUNCH_UNCHECKED
+        if self._memory:
+            self._memory.store()
+        self._flags = self._flags or _abi.LAUNCH_UNCHECKED
         return self.result
 
 

@@ -1,15 +1,24 @@
 """The decode operators, with SGLang's signatures and a few keywords more."""
 
+from __future__ import annotations
+
 import collections
 import functools
 from ctypes import c_float, c_int32, sizeof
+from typing import Any, Optional, Tuple, Union
 
 from . import _abi
 from ._check import items, number, truth
+from ._defaults import null_slot_of
+from ._host import HostMemory
 from ._launch import Launch, operator
 from ._operand import BF16, F32, FLOATS, I32, INDICES, common_runtime, operand
+from .runtime import is_on_host
 from .spec import choice, format_of_rings
-from .state import address_of
+from .state import ErrorWord, address_of
+
+#: torch's, or any with data_ptr(), stride(), shape, dtype and device.
+Tensor = Any
 
 _REPLAY, _PACKED = 0, 1
 
@@ -35,6 +44,9 @@ _Facts = collections.namedtuple("_Facts", """
     is_circular has_separate_qkv has_ring_indices has_dst_indices
     has_track_indices null_slot readout alignment""")
 
+#: Operands that a step writes.
+_WRITTEN = ("initial_state", "d_cache", "k_cache", "g_cache", "out")
+
 #: Operands that may be None.
 _OPTIONAL = ("force_flush", "cache_base", "ring_indices", "dst_indices",
              "track_indices")
@@ -50,11 +62,28 @@ def _field_of(name):
             (argument.is_wide == 1, argument.is_wide > 0))
 
 
+def _look_at_state(tensor, out):
+    """The operand of a state; says so where that is [.., K, V]."""
+    try:
+        shape, strides, V = tensor.shape, tensor.stride(), out.shape[-1]
+    except (AttributeError, IndexError):
+        pass  # Not tensors, which the next line or another operand says.
+    else:
+        wanted = "it must be [slots, HV, V, K]"
+        if len(shape) == 4 and shape[3] == V != shape[2]:
+            raise ValueError(f"initial_state: shape {tuple(shape)} is that of "
+                             f"states [slots, HV, K, V]; {wanted}")
+        if len(shape) == 4 and strides[2] == 1 != strides[3] and shape[3] > 1:
+            raise ValueError(f"initial_state: strides {tuple(strides)} are those "
+                             f"of states [slots, HV, K, V]; {wanted} in memory")
+    return operand("initial_state", tensor, (None,) * 4, FLOATS)
+
+
 def _look_at_inputs(tensors, gates, found):
     """Fills in `found` for all but the rings; returns H. A row of a has the
     shape of _GATES[gates]."""
-    state = found["initial_state"] = operand(
-        "initial_state", tensors["initial_state"], (None,) * 4, FLOATS)
+    state = found["initial_state"] = _look_at_state(tensors["initial_state"],
+                                                    tensors["out"])
     _, HV, V, K = state.shape
     if "q" in tensors:
         q = found["q"] = operand("q", tensors["q"], (None, None, K), FLOATS)
@@ -92,12 +121,14 @@ def _look_at_inputs(tensors, gates, found):
 
 def _look_at_rings(tensors, is_kda, H, found):
     """Fills in `found` for the rings; returns L."""
-    slots, HV, V, K = found["initial_state"].shape
-    if "ring_indices" in tensors:
-        slots = None
+    states, HV, V, K = found["initial_state"].shape
     d = found["d_cache"] = operand("d_cache", tensors["d_cache"],
-                                   (slots, HV, None, V), FLOATS)
+                                   (None, HV, None, V), FLOATS)
     slots, _, L, _ = d.shape
+    if slots < states and "ring_indices" not in tensors:
+        raise ValueError(f"d_cache: {slots} slots are not allowed without "
+                         f"ring_indices; there must be {states}, as many as of "
+                         "initial_state, or more")
     found["k_cache"] = operand("k_cache", tensors["k_cache"], (slots, H, L, K),
                                (d.type,))
     found["g_cache"] = operand("g_cache", tensors["g_cache"],
@@ -107,8 +138,8 @@ def _look_at_rings(tensors, is_kda, H, found):
 
 
 def _decode(family, gates, tensors, scale, use_qk_l2norm_in_kernel, lower_bound,
-            ring_format=0, error_word=None, layer=0, null_slot="negative",
-            beta_round=False, readout="output-only", batch_invariant=False):
+            ring_format, error_word, layer, null_slot, beta_round, readout,
+            batch_invariant, check_rows):
     """The Launch of a step with `tensors`, by name."""
     mixed = tensors["mixed_qkv"]
     if isinstance(mixed, (tuple, list)):
@@ -116,7 +147,7 @@ def _decode(family, gates, tensors, scale, use_qk_l2norm_in_kernel, lower_bound,
         del tensors["mixed_qkv"]
     tensors = {name: tensor for name, tensor in tensors.items()
                if tensor is not None or name not in _OPTIONAL}
-    runtime = common_runtime(tensors)
+    runtime = common_runtime(tensors, on_host=True)
     found = {}
     H = _look_at_inputs(tensors, gates, found)
     is_kda = gates != "head"
@@ -126,8 +157,12 @@ def _decode(family, gates, tensors, scale, use_qk_l2norm_in_kernel, lower_bound,
         ring_type = found["d_cache"].type
     state, index = found["initial_state"], found["ssm_state_indices"]
     slots, HV, V, K = state.shape
-    bits = 0
+    memory, bits = None, 0
+    if is_on_host(tensors["out"]):
+        memory = HostMemory(runtime, tensors, _WRITTEN)
     for name, one in found.items():
+        if memory:
+            one.address = memory.address(name, one.address)
         if _field_of(name)[2][is_kda]:
             bits |= one.alignment_bits
 
@@ -148,7 +183,7 @@ def _decode(family, gates, tensors, scale, use_qk_l2norm_in_kernel, lower_bound,
         has_ring_indices=int("ring_indices" in found),
         has_dst_indices=int("dst_indices" in found),
         has_track_indices=int("track_indices" in found),
-        null_slot=choice("null_slot", null_slot),
+        null_slot=null_slot_of(null_slot),
         readout=choice("readout", readout), alignment=0 if bits % 16 else 16)
     B = number("batch", found["out"].shape[0], c_int32)
     rings = found["d_cache"].shape[0] if family == _REPLAY else slots
@@ -167,22 +202,57 @@ def _decode(family, gates, tensors, scale, use_qk_l2norm_in_kernel, lower_bound,
             setattr(args, pitch, one.pitch)
     rows = 0 if truth("batch_invariant", batch_invariant) else B
     return Launch(runtime, facts, rows, args, (tensors, error_word),
-                  (tensors["out"], tensors["initial_state"]))
+                  (tensors["out"], tensors["initial_state"]),
+                  truth("check_rows", check_rows), memory)
+
+
+#: Where SGLang #37739 has lower_bound, which #28451 does not have.
+LOWER_BOUND = 14
+
+
+def _in_either_order(build):
+    """Takes positional arguments in the order of #37739 too: where #28451 has
+    use_qk_l2norm_in_kernel, which is true or false, that has lower_bound."""
+
+    @functools.wraps(build)
+    def ordered(*args, **kwargs):
+        at = LOWER_BOUND
+        if len(args) > at and not (isinstance(args[at], int) and
+                                   args[at] in (0, 1)):
+            if "lower_bound" in kwargs:
+                raise TypeError("lower_bound: given twice")
+            kwargs["lower_bound"] = args[at]
+            args = args[:at] + args[at + 1:]
+        return build(*args, **kwargs)
+
+    return ordered
 
 
 @operator
+@_in_either_order
 def fused_recurrent_linear_replayssm_decode(
-        mixed_qkv, a, b, A_log, dt_bias, scale, initial_state, d_cache, k_cache,
-        g_cache, out, ssm_state_indices, write_pos, force_flush=None,
-        use_qk_l2norm_in_kernel=False, is_kda=False, block_v=None, num_warps=1,
-        num_stages=3, nk=2, *, cache_base=None, lower_bound=None,
-        circular_replay=False, prefix_gate_cache=False,
-        predecayed_k_cache=False, ring_indices=None, dst_indices=None,
-        track_indices=None, **options):
+        mixed_qkv: Union[Tensor, Tuple[Tensor, Tensor, Tensor]], a: Tensor,
+        b: Tensor, A_log: Tensor, dt_bias: Tensor, scale: float,
+        initial_state: Tensor, d_cache: Tensor, k_cache: Tensor, g_cache: Tensor,
+        out: Tensor, ssm_state_indices: Tensor, write_pos: Tensor,
+        force_flush: Optional[Tensor] = None,
+        use_qk_l2norm_in_kernel: bool = False, is_kda: bool = False,
+        block_v: Optional[int] = None, num_warps: Optional[int] = 1,
+        num_stages: Optional[int] = 3, nk: Optional[int] = 2,
+        cache_base: Optional[Tensor] = None, circular_replay: bool = False,
+        prefix_gate_cache: bool = False, predecayed_k_cache: bool = False, *,
+        lower_bound: Optional[float] = None,
+        ring_indices: Optional[Tensor] = None,
+        dst_indices: Optional[Tensor] = None,
+        track_indices: Optional[Tensor] = None,
+        error_word: Optional[ErrorWord] = None, layer: int = 0,
+        null_slot: Optional[str] = None, beta_round: bool = False,
+        readout: str = "output-only", batch_invariant: bool = False,
+        check_rows: bool = False) -> Tuple[Tensor, Tensor]:
     """One token of each row from checkpoint and ring: SGLang's operator.
 
-    The positional arguments are those of SGLang #28451, cache_base to
-    predecayed_k_cache those of #37739. block_v, num_warps, num_stages and nk are
+    The positional arguments are those of SGLang #28451 and, where lower_bound
+    stands after force_flush, of #37739. block_v, num_warps, num_stages and nk are
     taken and not used: the runtime chooses. Cursors are moved by the caller.
 
         mixed_qkv [B, 2*H*K + HV*V], or (q [B, H, K], k [B, H, K], v [B, HV, V])
@@ -196,55 +266,87 @@ def fused_recurrent_linear_replayssm_decode(
         ssm_state_indices, ring_indices, dst_indices, track_indices [B], int32 or
         int64: where the checkpoint is read, the ring is, a flush writes, and
         (negative: nowhere) the new state is stored too
-        write_pos, force_flush, cache_base [B] int32
+        write_pos, force_flush, cache_base [B] int32; cache_base counts with
+        circular_replay alone
 
-    Rows and slots may have any stride; what is within one is dense. Options:
-    error_word (an ErrorWord) and layer, its name for this launch; null_slot
-    ("negative" or "non-positive": which index is padding); beta_round; readout
-    ("output-only" or "rebuild"); batch_invariant (one kernel for all B); stream.
+    Rows and slots may have any stride; what is within one is dense; rings may
+    have more slots than states. Tensors of torch on the CPU are copied into the
+    emulation and back. Options: error_word and layer, its name for this launch;
+    null_slot ("negative" or "non-positive": which index is padding; None: as
+    replayjit.defaults says); beta_round; readout ("output-only" or "rebuild");
+    batch_invariant (one kernel for all B); check_rows (for debugging: wait, and
+    refuse rows of which two share a slot that one of them writes); stream.
     Returns (out, initial_state).
+
+    Raises ValueError for an argument that is not allowed, Error for the rest.
     """
-    if truth("circular_replay", circular_replay) != (cache_base is not None):
-        raise ValueError("cache_base: it must be there if circular_replay is "
-                         "true, and only then")
+    is_circular = truth("circular_replay", circular_replay)
+    if is_circular and cache_base is None:
+        raise ValueError("cache_base: None is not allowed with circular_replay")
     return _decode(
         _REPLAY, "channel" if truth("is_kda", is_kda) else "head", dict(
             mixed_qkv=mixed_qkv, a=a, b=b, A_log=A_log, dt_bias=dt_bias,
             initial_state=initial_state, d_cache=d_cache, k_cache=k_cache,
             g_cache=g_cache, out=out, ssm_state_indices=ssm_state_indices,
-            write_pos=write_pos, force_flush=force_flush, cache_base=cache_base,
+            write_pos=write_pos, force_flush=force_flush,
+            cache_base=cache_base if is_circular else None,
             ring_indices=ring_indices, dst_indices=dst_indices,
             track_indices=track_indices),
         scale, use_qk_l2norm_in_kernel, lower_bound,
-        ring_format=format_of_rings(prefix_gate_cache, predecayed_k_cache),
-        **options)
+        format_of_rings(prefix_gate_cache, predecayed_k_cache), error_word, layer,
+        null_slot, beta_round, readout, batch_invariant, check_rows)
+
+
+#: The name that SGLang had before the operator took both gates.
+fused_recurrent_gdn_replayssm_decode = fused_recurrent_linear_replayssm_decode
 
 
 @operator
 def fused_recurrent_gated_delta_rule_packed_decode(
-        mixed_qkv, a, b, A_log, dt_bias, scale, initial_state, out,
-        ssm_state_indices, use_qk_l2norm_in_kernel=False, **options):
+        mixed_qkv: Union[Tensor, Tuple[Tensor, Tensor, Tensor]], a: Tensor,
+        b: Tensor, A_log: Tensor, dt_bias: Tensor, scale: float,
+        initial_state: Tensor, out: Tensor, ssm_state_indices: Tensor,
+        use_qk_l2norm_in_kernel: bool = False, *,
+        dst_indices: Optional[Tensor] = None,
+        track_indices: Optional[Tensor] = None,
+        error_word: Optional[ErrorWord] = None, layer: int = 0,
+        null_slot: Optional[str] = None, beta_round: bool = False,
+        readout: str = "output-only", batch_invariant: bool = False,
+        check_rows: bool = False) -> Tuple[Tensor, Tensor]:
     """One token of each row, its state read and written: the operator of the
-    same name, Gated DeltaNet. Arguments as in
-    fused_recurrent_linear_replayssm_decode. Returns (out, initial_state)."""
+    same name, Gated DeltaNet. Arguments, and what it raises, as in
+    fused_recurrent_linear_replayssm_decode; dst_indices: where the new state is
+    written. Returns (out, initial_state)."""
     return _decode(
         _PACKED, "head", dict(
             mixed_qkv=mixed_qkv, a=a, b=b, A_log=A_log, dt_bias=dt_bias,
             initial_state=initial_state, out=out,
-            ssm_state_indices=ssm_state_indices),
-        scale, use_qk_l2norm_in_kernel, None, **options)
+            ssm_state_indices=ssm_state_indices, dst_indices=dst_indices,
+            track_indices=track_indices),
+        scale, use_qk_l2norm_in_kernel, None, 0, error_word, layer, null_slot,
+        beta_round, readout, batch_invariant, check_rows)
 
 
 @operator
 def fused_recurrent_kda_packed_decode(
-        mixed_qkv, a, b, A_log, dt_bias, scale, initial_state, out,
-        ssm_state_indices, use_qk_l2norm_in_kernel=False, lower_bound=None,
-        **options):
+        mixed_qkv: Union[Tensor, Tuple[Tensor, Tensor, Tensor]], a: Tensor,
+        b: Tensor, A_log: Tensor, dt_bias: Tensor, scale: float,
+        initial_state: Tensor, out: Tensor, ssm_state_indices: Tensor,
+        use_qk_l2norm_in_kernel: bool = False,
+        lower_bound: Optional[float] = None, *,
+        dst_indices: Optional[Tensor] = None,
+        track_indices: Optional[Tensor] = None,
+        error_word: Optional[ErrorWord] = None, layer: int = 0,
+        null_slot: Optional[str] = None, beta_round: bool = False,
+        readout: str = "output-only", batch_invariant: bool = False,
+        check_rows: bool = False) -> Tuple[Tensor, Tensor]:
     """The same for Kimi Delta Attention, whose a is [B, HV*K] and dt_bias
     [HV*K] here."""
     return _decode(
         _PACKED, "flat channel", dict(
             mixed_qkv=mixed_qkv, a=a, b=b, A_log=A_log, dt_bias=dt_bias,
             initial_state=initial_state, out=out,
-            ssm_state_indices=ssm_state_indices),
-        scale, use_qk_l2norm_in_kernel, lower_bound, **options)
+            ssm_state_indices=ssm_state_indices, dst_indices=dst_indices,
+            track_indices=track_indices),
+        scale, use_qk_l2norm_in_kernel, lower_bound, 0, error_word, layer,
+        null_slot, beta_round, readout, batch_invariant, check_rows)

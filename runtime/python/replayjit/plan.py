@@ -36,10 +36,11 @@ class StatePool:
     and, of circular rings, cache_base are [keys] int32, the cursor of each key,
     zero at first. A key is a request, a ring slot, a block. Prepares kernels, so
     it is refused while `stream`, by default the current one, is under capture;
-    that stream outlives the pool."""
+    that stream outlives the pool. check_rows: each begin waits, and refuses rows
+    of which two share a slot that one of them writes; for debugging."""
 
     def __init__(self, groups, write_pos, cache_base=None,
-                 batch_invariant=False, stream=None):
+                 batch_invariant=False, stream=None, check_rows=False):
         pairs = [items(f"groups[{at}]", pair, 2)
                  for at, pair in enumerate(items("groups", groups))]
         self.specs = [instance(f"groups[{at}][0]", spec, Spec)
@@ -72,7 +73,7 @@ class StatePool:
         cursors = _abi.Cursors(sizeof(_abi.Cursors), cursor.shape[0],
                                cursor.address, base)
         options = _abi.PoolOptions(sizeof(_abi.PoolOptions), batch_invariant,
-                                   stream=stream)
+                                   stream=stream, check_rows=check_rows)
         pool = ctypes.c_void_p()
         check(library().replayjit_pool_adopt(
             self.runtime.jit, addresses, len(entries), byref(cursors),

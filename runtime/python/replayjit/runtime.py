@@ -318,12 +318,25 @@ def stream_of(runtime, stream):
     return number("stream", stream, c_uint64)
 
 
-def runtime_of(tensor):
-    """The runtime of a tensor's device: its own, or the process's one for a
-    CUDA device."""
+@functools.lru_cache(maxsize=None)
+def host():
+    """The process's emulation, for tensors in the memory of the host."""
+    return Runtime.emulation()
+
+
+def is_on_host(tensor):
+    """Whether it is in the memory of the host, as torch's CPU tensors are."""
+    return getattr(tensor.device, "type", None) == "cpu"
+
+
+def runtime_of(tensor, on_host=False):
+    """The runtime of a tensor's device: its own, the process's one for a CUDA
+    device or, if that is allowed, the emulation for the host's memory."""
     device = tensor.device
     if isinstance(device, Runtime):
         return device
+    if on_host and is_on_host(tensor):
+        return host()
     if getattr(device, "type", None) != "cuda":
         raise ValueError(f"device: {device} is not allowed; it must be a CUDA "
                          "device or a replayjit.Runtime")

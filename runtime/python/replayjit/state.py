@@ -5,12 +5,13 @@ import ctypes
 from ctypes import byref, sizeof
 
 from . import _abi
-from ._check import instance, items, refused
+from ._check import instance, items, refused, truth
+from ._defaults import null_slot_of
 from ._launch import Launch, operator
 from ._library import check, library
 from ._operand import F32, FLOATS, I32, INDICES, common_runtime, operand
 from .runtime import Runtime, owned_memory
-from .spec import choice, format_of_rings
+from .spec import format_of_rings
 
 _MATERIALIZE = 2
 
@@ -133,15 +134,16 @@ class LayerTable:
 @operator
 def materialize(layers, src_indices, dst_indices, write_pos, *, mask=None,
                 ring_indices=None, cache_base=None, prefix_gate_cache=False,
-                predecayed_k_cache=False, null_slot="negative",
-                error_word=None):
+                predecayed_k_cache=False, null_slot=None, error_word=None,
+                check_rows=False):
     """Stores checkpoint plus ring of slot src as the state of slot dst, in all
     layers of a LayerTable, for each of B rows: snapshots, forks, donation,
     backup. Where src = dst the caller sets the cursor to 0 afterwards.
 
     src_indices, dst_indices, ring_indices (of src, any number where write_pos
     is 0; default: src_indices): [B], int32 or int64. write_pos, mask (0 skips a
-    row), cache_base (circular rings): [B] int32.
+    row), cache_base (circular rings): [B] int32. null_slot, error_word and
+    check_rows are as in fused_recurrent_linear_replayssm_decode.
     """
     instance("layers", layers, LayerTable)
     tensors = dict(src_indices=src_indices, dst_indices=dst_indices,
@@ -160,7 +162,7 @@ def materialize(layers, src_indices, dst_indices, write_pos, *, mask=None,
               for name in ("write_pos", "mask", "cache_base") if name in tensors}
     is_kda, H, HV, K, V, L, state_type, ring_type, slots, ring_slots = \
         layers.facts
-    if ring_indices is None and ring_slots != slots:
+    if ring_indices is None and ring_slots < slots:
         raise ValueError(f"ring_indices: they must be there, since there are "
                          f"{slots} states and {ring_slots} rings")
     ring_format = format_of_rings(prefix_gate_cache, predecayed_k_cache)
@@ -171,7 +173,7 @@ def materialize(layers, src_indices, dst_indices, write_pos, *, mask=None,
         ring_format=ring_format, is_circular=int(cache_base is not None),
         has_ring_indices=int(ring_indices is not None),
         has_mask=int(mask is not None),
-        null_slot=choice("null_slot", null_slot), alignment=layers.alignment)
+        null_slot=null_slot_of(null_slot), alignment=layers.alignment)
     args = _abi.MaterializeArgs(
         struct_size=sizeof(_abi.MaterializeArgs), layers=layers.address,
         src_indices=src.address, src_index_stride=src.pitch, dst_index_stride=1,
@@ -183,4 +185,4 @@ def materialize(layers, src_indices, dst_indices, write_pos, *, mask=None,
         setattr(args, name, one.address)
         setattr(args, name[:-len("indices")] + "index_stride", one.pitch)
     return Launch(layers.runtime, facts, 0, args, (layers, tensors, error_word),
-                  None)
+                  None, truth("check_rows", check_rows))
