@@ -96,7 +96,7 @@ template <typename Problem> Respects<Problem> commonRespects() {
     p.spec.isKda = false;
     p.spec.gate = Gate::Softplus;
   });
-  add([](P &p) { // a or b of 16 bits has the type of the activations
+  add([](P &p) {
     p.spec.actType = p.spec.gateType = p.spec.betaType = DataType::F32;
   });
   add([](P &p) { p.spec.numKeyHeads = p.spec.numValueHeads = 1; });

@@ -24,6 +24,9 @@ static constexpr Variation commonVariations[] = {
     {"gate-fp32", gatesFp32},
     {"beta-fp32-bias-bf16", betaFp32},
     {"gate-fp32-param-bf16", gateFp32},
+    {"gate-fp16", gatesFp16},
+    {"gate-given", gatesGiven},
+    {"beta-twice", [](P &p) { p.spec.beta = Beta::TwiceSigmoid; }},
     {"k64-v128", [](P &p) { setSizes(p.spec, 1, 2, 64, 128, 8); }},
     {"k128-v64", [](P &p) { setSizes(p.spec, 1, 2, 128, 64, 8); }},
     {"k96-v80", [](P &p) { setSizes(p.spec, 1, 2, 96, 80, 8); }},
@@ -58,6 +61,7 @@ static constexpr Variation commonVariations[] = {
 
 /// For GDN alone, both readouts.
 static constexpr Variation variations[] = {
+    {"bounded", [](P &p) { p.spec.gate = Gate::LowerBound; }},
     // Ring depths, and value heads per key head.
     {"l1", [](P &p) { p.spec.ringDepth = 1; }},
     {"l1-fp32",

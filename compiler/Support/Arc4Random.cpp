@@ -1,8 +1,8 @@
 //===- Arc4Random.cpp - A function that glibc has from 2.36 on ------------===//
 //
-// LLVM's archives were compiled where <stdlib.h> has arc4random, and take names of
-// temporary files from it, which they open exclusively. With a definition of our
-// own, what we ship runs with glibc 2.35 as well (Ubuntu 22.04).
+// LLVM's archives were compiled where <stdlib.h> has arc4random, and take names
+// of temporary files from it, which they open exclusively. With a definition of
+// our own, what we ship runs with glibc 2.35 as well (Ubuntu 22.04).
 //
 //===----------------------------------------------------------------------===//
 

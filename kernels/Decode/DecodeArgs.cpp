@@ -26,8 +26,8 @@ Status validateLowerBound(const DecodeSpec &spec, float lowerBound) {
       steps * -double(lowerBound) > mostDecay)
     return Status::invalid(fmt::format(
         "lowerBound: {} is not allowed with a predecayed ring of ringDepth = "
-        "{}; (ringDepth - 1) |lowerBound| must be at most {}, so it must be "
-        "{} or more",
+        "{}; inverse-prefix scaling is unsafe unless (ringDepth - 1) "
+        "|lowerBound| is at most {}, so it must be {} or more",
         lowerBound, spec.ringDepth, mostDecay,
         -std::floor(1000 * mostDecay / steps) / 1000)); // rounded towards 0
   // Of two infinite sums of gates the difference would be NaN.

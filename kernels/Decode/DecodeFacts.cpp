@@ -16,6 +16,15 @@ using enum DataType;
 
 static constexpr auto ofStates = has<&FamilyTraits::states>;
 static constexpr auto ofTokens = has<&FamilyTraits::tokens>;
+static bool hasParams(const DecodeSpec &spec) {
+  return traitsOf(spec).tokens && spec.gate != Gate::LogDecay;
+}
+static bool computesBeta(const DecodeSpec &spec) {
+  return traitsOf(spec).tokens && spec.beta != Beta::Given;
+}
+static bool hasPredecayedTokens(const DecodeSpec &spec) {
+  return traitsOf(spec).tokens && spec.ringFormat == RingFormat::Predecayed;
+}
 /// A rebuild readout rounds its operands to the output's type.
 static bool hasOutType(const DecodeSpec &spec) {
   return traitsOf(spec).tokens ||
@@ -117,37 +126,39 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
         .name = "gateType",
         .in = ofTokens,
         .allowed = {.values = floats},
-        .doc = "Type of a: that of q, or fp32",
+        .doc = "Type of a, of which the gate is made",
         .flag = "--gate-type",
         .parts = {"gate"},
+        .draws = drawnFloats,
     }),
     fact<&DecodeSpec::betaType>({
         .name = "betaType",
         .in = ofTokens,
         .allowed = {.values = floats},
-        .doc = "Type of b: that of q, or fp32",
+        .doc = "Type of b, of which beta is made",
         .flag = "--beta-type",
         .parts = {"beta"},
         .isImplied = hasTypeOfGate,
+        .draws = drawnFloats,
     }),
     fact<&DecodeSpec::paramType>({
         .name = "paramType",
-        .in = ofTokens,
-        .allowed = {.values = {F32, BF16}},
+        .in = hasParams,
+        .allowed = {.values = floats},
         .doc = "Type of A_log",
         .flag = "--param-type",
         .parts = {"param"},
-        .draws = {F32, F32, BF16},
+        .draws = drawnFloats,
     }),
     fact<&DecodeSpec::biasType>({
         .name = "biasType",
-        .in = ofTokens,
-        .allowed = {.values = {F32, BF16}},
+        .in = hasParams,
+        .allowed = {.values = floats},
         .doc = "Type of dt_bias",
         .flag = "--bias-type",
         .parts = {"bias"},
         .isImplied = hasTypeOfParam,
-        .draws = {F32, F32, BF16},
+        .draws = drawnFloats,
     }),
     fact<&DecodeSpec::outType>({
         .name = "outType",
@@ -195,14 +206,17 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
     fact<&DecodeSpec::gate>({
         .name = "gate",
         .in = ofTokens,
-        .doc = "How a decay follows from a; the bounded gate needs KDA",
+        .doc = "How a decay follows from a; with logDecay, a is its logarithm, "
+               "and there is no A_log and no dt_bias",
         .flag = "--gate",
-        .parts = {"", "lowerbound"},
+        .parts = {"", "lowerbound", "logdecay"},
         .isImplied = hasBoundedFormat,
+        .draws = {Gate::Softplus, Gate::Softplus, Gate::LowerBound,
+                  Gate::LogDecay},
     }),
     fact<&DecodeSpec::betaRound>({
         .name = "betaRound",
-        .in = ofTokens,
+        .in = computesBeta,
         .doc = "beta is rounded through the type of b",
         .flag = "--beta-round",
         .parts = {"", "betaround"},
@@ -220,7 +234,8 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
         .name = "ringFormat",
         .in = ofStates,
         .doc = "What a ring row of KDA holds; all but raw need the bounded "
-               "gate, the L2 norm and as many value heads as key heads",
+               "gate, and predecayed the L2 norm (or unit keys) and as many "
+               "value heads as key heads",
         .flag = "--ring-format",
         .parts = {"", "prefix", "predecayed"},
         .draws = {RingFormat::Raw, RingFormat::Raw, RingFormat::Raw,
@@ -328,6 +343,23 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
         .draws = {LaunchAbi::Native, LaunchAbi::Native, LaunchAbi::Native,
                   LaunchAbi::Native, LaunchAbi::Native, LaunchAbi::Native,
                   LaunchAbi::Triton},
+    }),
+    fact<&DecodeSpec::beta>({
+        .name = "beta",
+        .in = ofTokens,
+        .doc = "How beta follows from b",
+        .flag = "--beta",
+        .parts = {"", "twobeta", "givenbeta"},
+        .draws = {Beta::Sigmoid, Beta::Sigmoid, Beta::Sigmoid,
+                  Beta::TwiceSigmoid, Beta::Given},
+    }),
+    fact<&DecodeSpec::hasUnitKeys>({
+        .name = "hasUnitKeys",
+        .in = hasPredecayedTokens,
+        .doc = "Predecayed rings without the L2 norm: the caller's keys have a "
+               "norm of 1 or less",
+        .flag = "--unit-keys",
+        .parts = {"", "unitkeys"},
     }),
 };
 static_assert(isComplete<DecodeSpec>(decodeTable));

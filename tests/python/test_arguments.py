@@ -45,7 +45,8 @@ class ArgumentsTest(unittest.TestCase):
                        error_word=replayjit.ErrorWord(self.runtime),
                        null_slot="negative", beta_round=False,
                        readout="output-only", batch_invariant=False,
-                       check_rows=False)
+                       check_rows=False, log_decay=False, beta="sigmoid",
+                       unit_keys=False)
         self.look_at(
             replayjit.fused_recurrent_linear_replayssm_decode,
             "mixed_qkv a b A_log dt_bias initial_state d_cache k_cache g_cache "

@@ -237,6 +237,8 @@ static const std::vector<Change> tokenFacts = {
     SPEC(biasType = DataType::BF16), SPEC(outType = DataType::F32),
     SPEC(gate = Gate::LowerBound),   SPEC(qkL2Norm = false),
     SPEC(betaRound = true),          SPEC(hasSeparateQkv = true),
+    SPEC(gate = Gate::LogDecay),     SPEC(beta = Beta::TwiceSigmoid),
+    SPEC(beta = Beta::Given),
 };
 static const std::vector<Change> ringFacts = {
     SPEC(ringDepth = 8),
@@ -281,6 +283,17 @@ TEST_CASE("a name says every specialized fact", "[spec]") {
   checkNames(names, spec,
              {commonFacts, tokenFacts, ringFacts, indexFacts, forceFacts},
              {maskFacts});
+  // What one fact says of another.
+  DecodeSpec without = spec;
+  without.gate = Gate::LogDecay;
+  checkNames(names, without, {},
+             {{SPEC(paramType = DataType::BF16), SPEC(hasUnitKeys = true)}});
+  without.beta = Beta::Given;
+  checkNames(names, without, {}, {{SPEC(betaRound = true)}});
+  without = spec;
+  without.ringFormat = RingFormat::Predecayed;
+  without.qkL2Norm = false;
+  checkNames(names, without, {{SPEC(hasUnitKeys = true)}}, {});
   spec.family = Family::Packed;
   spec.ringDepth = 1;
   checkNames(names, spec, {commonFacts, tokenFacts, indexFacts},

@@ -15,7 +15,8 @@ class Error(RuntimeError):
     failed, `log` what an assembler or the driver printed.
     """
 
-    def __init__(self, message, code=0, stage="", log=""):
+    def __init__(self, message: str, code: int = 0, stage: str = "",
+                 log: str = ""):
         super().__init__(message)
         self.code, self.stage, self.log = code, stage, log
 

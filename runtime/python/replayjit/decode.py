@@ -12,7 +12,7 @@ from ._check import items, number, truth
 from ._defaults import null_slot_of
 from ._host import HostMemory
 from ._launch import Launch, operator
-from ._operand import BF16, F32, FLOATS, I32, INDICES, common_runtime, operand
+from ._operand import F32, FLOATS, I32, INDICES, common_runtime, operand
 from .runtime import is_on_host
 from .spec import choice, format_of_rings
 from .state import ErrorWord, address_of
@@ -42,7 +42,7 @@ _Facts = collections.namedtuple("_Facts", """
     act_type gate_type beta_type param_type bias_type out_type state_type
     ring_type index_type qk_l2_norm gate beta_round has_force_flush ring_format
     is_circular has_separate_qkv has_ring_indices has_dst_indices
-    has_track_indices null_slot readout alignment""")
+    has_track_indices null_slot readout alignment beta has_unit_keys""")
 
 #: Operands that a step writes.
 _WRITTEN = ("initial_state", "d_cache", "k_cache", "g_cache", "out")
@@ -100,13 +100,12 @@ def _look_at_inputs(tensors, gates, found):
                 f"mixed_qkv: {columns} columns are not allowed; with HV = {HV}, "
                 f"V = {V} and K = {K} there must be 2 * H * {K} + {HV * V}")
     row = _GATES[gates](HV, K)
-    gate_types = tuple(dict.fromkeys((q.type, F32)))
-    found["a"] = operand("a", tensors["a"], (B, *row), gate_types)
-    found["b"] = operand("b", tensors["b"], (B, HV), gate_types)
-    found["A_log"] = operand("A_log", tensors["A_log"], (HV,), (F32, BF16),
-                             free=0)
-    found["dt_bias"] = operand("dt_bias", tensors["dt_bias"], row, (F32, BF16),
-                               free=0)
+    found["a"] = operand("a", tensors["a"], (B, *row), FLOATS)
+    found["b"] = operand("b", tensors["b"], (B, HV), FLOATS)
+    if "A_log" in tensors:
+        found["A_log"] = operand("A_log", tensors["A_log"], (HV,), FLOATS, free=0)
+        found["dt_bias"] = operand("dt_bias", tensors["dt_bias"], row, FLOATS,
+                                   free=0)
     found["out"] = operand("out", tensors["out"], (B, 1, HV, V), FLOATS)
     index = found["ssm_state_indices"] = operand(
         "ssm_state_indices", tensors["ssm_state_indices"], (B,), INDICES)
@@ -137,9 +136,24 @@ def _look_at_rings(tensors, is_kda, H, found):
     return L
 
 
+def _gate_of(tensors, lower_bound, log_decay):
+    """The word of the gate; drops the operands that it does not have."""
+    if not truth("log_decay", log_decay):
+        return "softplus" if lower_bound is None else "lower-bound"
+    given = [name for name, value in (("A_log", tensors["A_log"]),
+                                      ("dt_bias", tensors["dt_bias"]),
+                                      ("lower_bound", lower_bound))
+             if value is not None]
+    if given:
+        raise ValueError(f"{given[0]}: not allowed with log_decay, where a is the "
+                         "logarithm of the decay; it must be None")
+    del tensors["A_log"], tensors["dt_bias"]
+    return "log-decay"
+
+
 def _decode(family, gates, tensors, scale, use_qk_l2norm_in_kernel, lower_bound,
             ring_format, error_word, layer, null_slot, beta_round, readout,
-            batch_invariant, check_rows):
+            batch_invariant, check_rows, log_decay, beta, unit_keys=False):
     """The Launch of a step with `tensors`, by name."""
     mixed = tensors["mixed_qkv"]
     if isinstance(mixed, (tuple, list)):
@@ -147,6 +161,7 @@ def _decode(family, gates, tensors, scale, use_qk_l2norm_in_kernel, lower_bound,
         del tensors["mixed_qkv"]
     tensors = {name: tensor for name, tensor in tensors.items()
                if tensor is not None or name not in _OPTIONAL}
+    gate = _gate_of(tensors, lower_bound, log_decay)
     runtime = common_runtime(tensors, on_host=True)
     found = {}
     H = _look_at_inputs(tensors, gates, found)
@@ -171,11 +186,12 @@ def _decode(family, gates, tensors, scale, use_qk_l2norm_in_kernel, lower_bound,
         head_dim_k=K, head_dim_v=V, ring_depth=L,
         act_type=found["q" if "q" in found else "mixed_qkv"].type,
         gate_type=found["a"].type, beta_type=found["b"].type,
-        param_type=found["A_log"].type, bias_type=found["dt_bias"].type,
+        param_type=found["A_log"].type if "A_log" in found else F32,
+        bias_type=found["dt_bias"].type if "dt_bias" in found else F32,
         out_type=found["out"].type, state_type=state.type, ring_type=ring_type,
         index_type=index.type,
         qk_l2_norm=truth("use_qk_l2norm_in_kernel", use_qk_l2norm_in_kernel),
-        gate=int(lower_bound is not None),
+        gate=choice("gate", gate),
         beta_round=truth("beta_round", beta_round),
         has_force_flush=int("force_flush" in found), ring_format=ring_format,
         is_circular=int("cache_base" in found),
@@ -184,7 +200,8 @@ def _decode(family, gates, tensors, scale, use_qk_l2norm_in_kernel, lower_bound,
         has_dst_indices=int("dst_indices" in found),
         has_track_indices=int("track_indices" in found),
         null_slot=null_slot_of(null_slot),
-        readout=choice("readout", readout), alignment=0 if bits % 16 else 16)
+        readout=choice("readout", readout), alignment=0 if bits % 16 else 16,
+        beta=choice("beta", beta), has_unit_keys=truth("unit_keys", unit_keys))
     B = number("batch", found["out"].shape[0], c_int32)
     rings = found["d_cache"].shape[0] if family == _REPLAY else slots
     args = _abi.DecodeArgs(
@@ -248,7 +265,8 @@ def fused_recurrent_linear_replayssm_decode(
         error_word: Optional[ErrorWord] = None, layer: int = 0,
         null_slot: Optional[str] = None, beta_round: bool = False,
         readout: str = "output-only", batch_invariant: bool = False,
-        check_rows: bool = False) -> Tuple[Tensor, Tensor]:
+        check_rows: bool = False, log_decay: bool = False,
+        beta: str = "sigmoid", unit_keys: bool = False) -> Tuple[Tensor, Tensor]:
     """One token of each row from checkpoint and ring: SGLang's operator.
 
     The positional arguments are those of SGLang #28451 and, where lower_bound
@@ -261,8 +279,8 @@ def fused_recurrent_linear_replayssm_decode(
         d_cache [slots, HV, L, V]; k_cache [slots, H, L, K]
         g_cache [slots, HV, L], KDA [slots, HV, L, K], float32
         out [B, 1, HV, V]
-        a and b: each float32, or the type of mixed_qkv; A_log and dt_bias: each
-        float32 or bfloat16
+        mixed_qkv, a, b, A_log, dt_bias, initial_state, out and the rings: each of
+        float32, bfloat16 or float16, d_cache and k_cache of one type
         ssm_state_indices, ring_indices, dst_indices, track_indices [B], int32 or
         int64: where the checkpoint is read, the ring is, a flush writes, and
         (negative: nowhere) the new state is stored too
@@ -274,7 +292,11 @@ def fused_recurrent_linear_replayssm_decode(
     emulation and back. Options: error_word and layer, its name for this launch;
     null_slot ("negative" or "non-positive": which index is padding; None: as
     replayjit.defaults says); beta_round; readout ("output-only" or "rebuild");
-    batch_invariant (one kernel for all B); check_rows (for debugging: wait, and
+    batch_invariant (one kernel for all B); log_decay (a is the logarithm of the
+    decay, and A_log and dt_bias are None); beta (how it follows from b: "sigmoid",
+    "twice-sigmoid", which flash-linear-attention calls allow_neg_eigval, or
+    "given"); unit_keys (the caller's word, for predecayed rings without L2 norm,
+    that no key is longer than 1); check_rows (for debugging: wait, and
     refuse rows of which two share a slot that one of them writes); stream.
     Returns (out, initial_state).
 
@@ -294,7 +316,8 @@ def fused_recurrent_linear_replayssm_decode(
             track_indices=track_indices),
         scale, use_qk_l2norm_in_kernel, lower_bound,
         format_of_rings(prefix_gate_cache, predecayed_k_cache), error_word, layer,
-        null_slot, beta_round, readout, batch_invariant, check_rows)
+        null_slot, beta_round, readout, batch_invariant, check_rows, log_decay,
+        beta, unit_keys)
 
 
 #: The name that SGLang had before the operator took both gates.
@@ -307,12 +330,14 @@ def fused_recurrent_gated_delta_rule_packed_decode(
         b: Tensor, A_log: Tensor, dt_bias: Tensor, scale: float,
         initial_state: Tensor, out: Tensor, ssm_state_indices: Tensor,
         use_qk_l2norm_in_kernel: bool = False, *,
+        lower_bound: Optional[float] = None,
         dst_indices: Optional[Tensor] = None,
         track_indices: Optional[Tensor] = None,
         error_word: Optional[ErrorWord] = None, layer: int = 0,
         null_slot: Optional[str] = None, beta_round: bool = False,
         readout: str = "output-only", batch_invariant: bool = False,
-        check_rows: bool = False) -> Tuple[Tensor, Tensor]:
+        check_rows: bool = False, log_decay: bool = False,
+        beta: str = "sigmoid") -> Tuple[Tensor, Tensor]:
     """One token of each row, its state read and written: the operator of the
     same name, Gated DeltaNet. Arguments, and what it raises, as in
     fused_recurrent_linear_replayssm_decode; dst_indices: where the new state is
@@ -323,8 +348,9 @@ def fused_recurrent_gated_delta_rule_packed_decode(
             initial_state=initial_state, out=out,
             ssm_state_indices=ssm_state_indices, dst_indices=dst_indices,
             track_indices=track_indices),
-        scale, use_qk_l2norm_in_kernel, None, 0, error_word, layer, null_slot,
-        beta_round, readout, batch_invariant, check_rows)
+        scale, use_qk_l2norm_in_kernel, lower_bound, 0, error_word, layer,
+        null_slot, beta_round, readout, batch_invariant, check_rows, log_decay,
+        beta)
 
 
 @operator
@@ -339,9 +365,10 @@ def fused_recurrent_kda_packed_decode(
         error_word: Optional[ErrorWord] = None, layer: int = 0,
         null_slot: Optional[str] = None, beta_round: bool = False,
         readout: str = "output-only", batch_invariant: bool = False,
-        check_rows: bool = False) -> Tuple[Tensor, Tensor]:
+        check_rows: bool = False, log_decay: bool = False,
+        beta: str = "sigmoid") -> Tuple[Tensor, Tensor]:
     """The same for Kimi Delta Attention, whose a is [B, HV*K] and dt_bias
-    [HV*K] here."""
+    [HV*K] here. What it raises is the same too."""
     return _decode(
         _PACKED, "flat channel", dict(
             mixed_qkv=mixed_qkv, a=a, b=b, A_log=A_log, dt_bias=dt_bias,
@@ -349,4 +376,5 @@ def fused_recurrent_kda_packed_decode(
             ssm_state_indices=ssm_state_indices, dst_indices=dst_indices,
             track_indices=track_indices),
         scale, use_qk_l2norm_in_kernel, lower_bound, 0, error_word, layer,
-        null_slot, beta_round, readout, batch_invariant, check_rows)
+        null_slot, beta_round, readout, batch_invariant, check_rows, log_decay,
+        beta)

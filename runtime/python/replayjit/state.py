@@ -1,8 +1,11 @@
 """States between steps: folding rings, and what kernels report."""
 
+from __future__ import annotations
+
 import collections
 import ctypes
 from ctypes import byref, sizeof
+from typing import Any, Optional, Sequence
 
 from . import _abi
 from ._check import instance, items, refused, truth
@@ -40,9 +43,10 @@ def report(word):
 
 class ErrorWord:
     """Where kernels report bad rows, which they treat as padding: host memory
-    that the device writes. Hand it to operators as error_word."""
+    that the device writes. Hand it to operators as error_word. Raises Error where
+    there is no memory."""
 
-    def __init__(self, runtime):
+    def __init__(self, runtime: Runtime):
         instance("runtime", runtime, Runtime)
         calls, host = library(), ctypes.c_void_p()
         address = ctypes.c_uint64()
@@ -55,12 +59,15 @@ class ErrorWord:
                      host.value, address.value)
         self.clear()
 
-    def poll(self):
+    def __repr__(self):
+        return f"<replayjit.ErrorWord: {self.poll()}>"
+
+    def poll(self) -> Optional[Report]:
         """A Report of what has arrived, or None. Waits for nothing: what still
         runs is not in it."""
         return report(self._word)
 
-    def clear(self):
+    def clear(self) -> None:
         """While no kernel runs that has it."""
         ctypes.memset(byref(self._word), 0, sizeof(self._word))
 
@@ -72,8 +79,9 @@ def address_of(error_word):
     return instance("error_word", error_word, ErrorWord).address
 
 
-def poll_errors(source):
-    """What an ErrorWord or a StatePool has heard: its poll()."""
+def poll_errors(source: Any) -> Optional[Report]:
+    """What an ErrorWord or a StatePool has heard: its poll(). Raises ValueError for
+    anything else."""
     if not hasattr(source, "poll"):
         raise refused("source", source, "an ErrorWord or a StatePool")
     return source.poll()
@@ -82,9 +90,10 @@ def poll_errors(source):
 class LayerTable:
     """The states and rings of layers of one shape, for `materialize`: a list of
     (initial_state, d_cache, k_cache, g_cache), shapes as in
-    fused_recurrent_linear_replayssm_decode. Keeps the tensors."""
+    fused_recurrent_linear_replayssm_decode. Keeps the tensors. Raises ValueError
+    for tensors that are not allowed or not of one shape."""
 
-    def __init__(self, layers):
+    def __init__(self, layers: Sequence[Sequence[Any]]):
         self.tensors = [tuple(items(f"layers[{at}]", layer, 4))
                         for at, layer in enumerate(items("layers", layers))]
         if not self.tensors:
@@ -109,6 +118,9 @@ class LayerTable:
                                           name="layers").write(array)
         self.address, self.count = self._memory.data_ptr(), len(table)
 
+    def __repr__(self):
+        return f"<replayjit.LayerTable of {self.count} layers>"
+
     @staticmethod
     def _look_at(name, state, d_cache, k_cache, g_cache):
         s = operand(name + ".initial_state", state, (None,) * 4, FLOATS)
@@ -132,10 +144,15 @@ class LayerTable:
 
 
 @operator
-def materialize(layers, src_indices, dst_indices, write_pos, *, mask=None,
-                ring_indices=None, cache_base=None, prefix_gate_cache=False,
-                predecayed_k_cache=False, null_slot=None, error_word=None,
-                check_rows=False):
+def materialize(layers: LayerTable, src_indices: Any, dst_indices: Any,
+                write_pos: Any, *, mask: Optional[Any] = None,
+                ring_indices: Optional[Any] = None,
+                cache_base: Optional[Any] = None,
+                prefix_gate_cache: bool = False,
+                predecayed_k_cache: bool = False,
+                null_slot: Optional[str] = None,
+                error_word: Optional[ErrorWord] = None,
+                check_rows: bool = False) -> None:
     """Stores checkpoint plus ring of slot src as the state of slot dst, in all
     layers of a LayerTable, for each of B rows: snapshots, forks, donation,
     backup. Where src = dst the caller sets the cursor to 0 afterwards.
@@ -144,6 +161,8 @@ def materialize(layers, src_indices, dst_indices, write_pos, *, mask=None,
     is 0; default: src_indices): [B], int32 or int64. write_pos, mask (0 skips a
     row), cache_base (circular rings): [B] int32. null_slot, error_word and
     check_rows are as in fused_recurrent_linear_replayssm_decode.
+
+    Raises ValueError for an argument that is not allowed, Error for the rest.
     """
     instance("layers", layers, LayerTable)
     tensors = dict(src_indices=src_indices, dst_indices=dst_indices,

@@ -12,11 +12,12 @@ from . import decode
 
 _LIBRARY = torch.library.Library("replayjit", "DEF")
 
-_INPUTS = ("Tensor[] qkv, Tensor a, Tensor b, Tensor A_log, Tensor dt_bias, "
+_INPUTS = ("Tensor[] qkv, Tensor a, Tensor b, Tensor? A_log, Tensor? dt_bias, "
            "float scale, Tensor(s!) initial_state")
 _OPTIONS = ("Tensor? dst_indices=None, Tensor? track_indices=None, "
             "str? null_slot=None, bool beta_round=False, "
-            'str readout="output-only", bool batch_invariant=False')
+            'str readout="output-only", bool batch_invariant=False, '
+            'bool log_decay=False, str beta="sigmoid"')
 
 #: Of each operator its arguments; that it returns nothing means that it writes
 #: into its arguments alone.
@@ -27,10 +28,12 @@ SCHEMAS = {
         "Tensor? force_flush=None, bool use_qk_l2norm_in_kernel=False, "
         "bool is_kda=False, *, Tensor? cache_base=None, float? lower_bound=None, "
         "bool circular_replay=False, bool prefix_gate_cache=False, "
-        "bool predecayed_k_cache=False, Tensor? ring_indices=None, " + _OPTIONS,
+        "bool predecayed_k_cache=False, Tensor? ring_indices=None, "
+        "bool unit_keys=False, " + _OPTIONS,
     "fused_recurrent_gated_delta_rule_packed_decode":
         f"{_INPUTS}, Tensor(o!) out, Tensor ssm_state_indices, "
-        "bool use_qk_l2norm_in_kernel=False, *, " + _OPTIONS,
+        "bool use_qk_l2norm_in_kernel=False, *, float? lower_bound=None, "
+        + _OPTIONS,
     "fused_recurrent_kda_packed_decode":
         f"{_INPUTS}, Tensor(o!) out, Tensor ssm_state_indices, "
         "bool use_qk_l2norm_in_kernel=False, float? lower_bound=None, *, "
