@@ -229,6 +229,7 @@ static const std::vector<Change> commonFacts = {
     TUNING(flushRows = 2),
     TUNING(maxRegisters = 128),
     TUNING(stageBytes = 2048),
+    TUNING(splitVectors = true),
 };
 /// Facts of a token.
 static const std::vector<Change> tokenFacts = {
