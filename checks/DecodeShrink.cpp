@@ -92,6 +92,8 @@ template <typename Problem> Respects<Problem> commonRespects() {
   add([](P &p) { p.hasErrorWord = true; });
   add([](P &p) { p.tuning.maxRegisters = 0; });
   add([](P &p) { p.tuning.stageBytes = 0; });
+  add([](P &p) { p.tuning.splitVectors = false; });
+  add([](P &p) { p.tuning.flushRows = std::max(p.tuning.flushRows, 1); });
   add([](P &p) {
     p.spec.isKda = false;
     p.spec.gate = Gate::Softplus;

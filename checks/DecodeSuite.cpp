@@ -144,6 +144,8 @@ static constexpr Variation commonTiles[] = {
     {"tiles-64-128-w8-f4", withLargeHeads, {64, 128, 8, 4}},
     {"staged", withLargeHeads, {64, 64, 2, 2, 0, 256}},
     {"staged-bf16", with16Bits, {64, 64, 2, 2, 128, 2048}},
+    {"split-bf16", with16Bits, {64, 64, 4, 0, 0, 0, true}},
+    {"split-staged-bf16", with16Bits, {64, 64, 2, 0, 128, 2048, true}},
     {"staged-ragged",
      [](P &p) { setSizes(p.spec, 1, 2, 80, 100, 5); },
      {32, 64, 4, 1, 0, 256}},

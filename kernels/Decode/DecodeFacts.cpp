@@ -48,6 +48,9 @@ static bool hasNoCap(const DecodeTuning &tuning) {
 static bool hasNoStages(const DecodeTuning &tuning) {
   return tuning.stageBytes == 0;
 }
+static bool splitsNothing(const DecodeTuning &tuning) {
+  return !tuning.splitVectors;
+}
 
 static constexpr Few floats = {F32, BF16, F16};
 /// Most kernels have an fp32 state.
@@ -390,8 +393,9 @@ static constexpr Fact<DecodeTuning> tuningTable[] = {
     }),
     fact<&DecodeTuning::flushRows>({
         .name = "flushRows",
-        .allowed = {.values = {1, 2, 4, 8}},
-        .doc = "Ring rows folded per step of a flush",
+        .allowed = {.values = {0, 1, 2, 4, 8}},
+        .doc = "Ring rows folded per step of a flush; 0: all of a 16-bit ring "
+               "at once, by exact products on tensor cores",
         .flag = "--flush-rows",
         .parts = {"fr"},
     }),
@@ -413,6 +417,14 @@ static constexpr Fact<DecodeTuning> tuningTable[] = {
         .parts = {"st"},
         .isImplied = hasNoStages,
         .draws = {0, 0, 16, 2048},
+    }),
+    fact<&DecodeTuning::splitVectors>({
+        .name = "splitVectors",
+        .doc = "A 16-bit state is read by exact products on tensor cores, with "
+               "q and k split into numbers of fewer digits",
+        .flag = "--split-vectors",
+        .parts = {"", "split"},
+        .isImplied = splitsNothing,
     }),
 };
 static_assert(isComplete<DecodeTuning>(tuningTable));

@@ -159,6 +159,33 @@ static Status validateFacts(const DecodeSpec &spec,
   return Status::ok();
 }
 
+/// Tensor cores take 16-bit numbers, and 16 rows and columns a warp.
+static Status checkSplits(const DecodeSpec &spec, const DecodeTuning &tuning) {
+  const bool flushes = tuning.flushRows == 0;
+  if (!flushes && !tuning.splitVectors)
+    return Status::ok();
+  const std::string field =
+      tuning.splitVectors ? "splitVectors: true" : "flushRows: 0";
+  if (spec.readout == Readout::Rebuild)
+    return Status::invalid(field + " is not allowed with the rebuild readout, "
+                                   "which has tensor cores of its own");
+  if (tuning.splitVectors && spec.stateType == DataType::F32)
+    return Status::invalid(field + " is not allowed for an fp32 state; it must "
+                                   "be bf16 or fp16");
+  if (flushes && spec.ringType == DataType::F32)
+    return Status::invalid("flushRows: 0 is not allowed for an fp32 ring; it "
+                           "must be bf16 or fp16");
+  const int paddedK = nextPowerOfTwo(spec.headDimK);
+  const int narrowest = flushes ? std::min(paddedK, tuning.blockK) : paddedK;
+  if (tuning.blockV < minDotWidth * tuning.numWarps || narrowest < minDotWidth)
+    return Status::invalid(fmt::format("{} is not allowed for a tile of blockV "
+                                       "= {} by {} and numWarps = {}; a "
+                                       "warp needs {} rows and columns",
+                                       field, tuning.blockV, narrowest,
+                                       tuning.numWarps, minDotWidth));
+  return Status::ok();
+}
+
 /// Expects a valid `spec`.
 static Status validateTuning(const DecodeSpec &spec,
                              const DecodeTuning &tuning) {
@@ -179,6 +206,8 @@ static Status validateTuning(const DecodeSpec &spec,
                     "{} to {}",
                     tuning.blockK, spec.headDimK, lowest, paddedK));
 
+  if (Status status = checkSplits(spec, tuning); !status)
+    return status;
   int tile = tuning.blockV * tuning.blockK;
   int threads = 32 * tuning.numWarps;
   // No two threads may hold one element: a flush stores it in place, while the

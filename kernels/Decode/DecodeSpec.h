@@ -152,10 +152,13 @@ struct DecodeTuning {
   int blockV = 32;
   int blockK = 128; ///< Divides nextPowerOfTwo(headDimK).
   int numWarps = 4;
-  int flushRows = 4;
+  int flushRows = 4; ///< 0: all at once, by exact products on tensor cores.
   int maxRegisters = 0;
   /// Views that hold as many bytes come through shared memory; 0: none.
   int stageBytes = 0;
+  /// Products of a 16-bit checkpoint, and a ring, with the token's vectors are
+  /// exact ones of tensor cores.
+  bool splitVectors = false;
 
   bool operator==(const DecodeTuning &) const = default;
 };

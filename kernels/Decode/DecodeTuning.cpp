@@ -39,7 +39,7 @@ constexpr int64_t anyNumber = std::numeric_limits<int64_t>::max();
 // have work; what cannot be staged takes the choice after it.
 constexpr BlockChoice fp32Blocks[] = {
     {32, 32, 4, 144, 2},   {128, 64, 4, 0, 2},
-    {2048, 64, 4, 168, 2}, {anyNumber, 64, 4, 128, 2, 64},
+    {anyNumber, 32, 2, 168, 4, 128},
     {4096, 64, 4, 168, 2}, {anyNumber, 128, 4, 0, 2}};
 constexpr BlockChoice bf16Blocks[] = {{32, 16, 2, 0, 2},
                                       {1024, 64, 4, 168, 2},

@@ -195,7 +195,7 @@ tuning.numWarps = 1;
 }
 , {CHANGE{tuning.flushRows = 3;
 }
-, { "flushRows", "3", "1, 2, 4, 8" }
+, { "flushRows", "3", "0, 1, 2, 4, 8" }
 }
 ,
 });

@@ -53,6 +53,8 @@ TEST_CASE("random cases are legal and reach every option", "[fuzz]") {
     auto count = [&](const char *what, bool is) { seen[what] += is; };
     const int threads = 32 * tuning.numWarps;
     count("staged", tuning.stageBytes > 0);
+    count("split vectors", tuning.splitVectors);
+    count("split flush", tuning.flushRows == 0);
     count("less than 16 bytes of state a thread",
           tuning.blockV * tuning.blockK * byteSize(spec.stateType) <
               16 * threads);

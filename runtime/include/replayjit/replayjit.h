@@ -223,13 +223,17 @@ typedef struct replayjit_decode_tuning_t {
   int32_t block_v;
   int32_t block_k;   /* Columns per K tile; a power of two [128] */
   int32_t num_warps; /* Warps per block; 1, 2, 4 or 8 [4] */
-  /* Ring rows folded per step of a flush; 1, 2, 4 or 8 [4] */
+  /* Ring rows folded per step of a flush; 0: all of a 16-bit ring at once, by
+     exact products on tensor cores; 0, 1, 2, 4 or 8 [4] */
   int32_t flush_rows;
   /* Cap of a thread's registers; 0: none; else 32 to 255 [0] */
   int32_t max_registers;
   /* The least bytes that a block copies to shared memory before it loads them;
      0: none; else 16 to 1048576 [0] */
   int32_t stage_bytes;
+  /* A 16-bit state is read by exact products on tensor cores, with q and k
+     split into numbers of fewer digits [0] */
+  int32_t split_vectors;
 } replayjit_decode_tuning_t;
 
 /* Write the defaults; pass sizeof(*spec). */
