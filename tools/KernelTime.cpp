@@ -18,10 +18,15 @@ namespace {
 /// The L2 of no GPU is larger than a quarter of this.
 constexpr int64_t coldBytes = int64_t(512) << 20;
 constexpr int maxLaunches = 2048;
-constexpr int replays = 20;
 
-/// Device memory for the launches of a graph, freed with the scope.
-class Pool {
+/// An index or cursor of each row, of which a graph has as many as launches.
+bool isIndex(const Argument &argument) {
+  return argument.isPer(perRow) && !argument.shape.dims[1].word;
+}
+
+} // namespace
+
+class LaunchTimer::Pool {
 public:
   Pool(Device &device, const DecodeSpec &spec, int batch);
   ~Pool() {
@@ -30,9 +35,14 @@ public:
   }
 
   Status allocate();
+  /// Puts all rows at this write_pos, or at all ring phases.
+  Status placeRows(std::optional<int> cursor);
   /// The arguments of launch n of a graph.
   DecodeArgs launch(int n) const;
 
+  Device &device;
+  const DecodeSpec spec;
+  const int batch;
   int launches = 0; ///< Per graph; whole cycles of the ring.
   bool coldL2 = false;
 
@@ -44,9 +54,6 @@ private:
   /// Allocates, and copies `bytes` unless that is null.
   Status upload(const Argument &argument, const void *bytes, size_t size);
 
-  Device &device;
-  const DecodeSpec &spec;
-  const int batch;
   int64_t slots = 0;
   int64_t width = 0; ///< Entries per launch in the index arrays.
   DecodeArgs args;
@@ -54,14 +61,7 @@ private:
   std::mt19937 random{1};
 };
 
-/// An index or cursor of each row, of which a graph has as many as launches.
-bool isIndex(const Argument &argument) {
-  return argument.isPer(perRow) && !argument.shape.dims[1].word;
-}
-
-} // namespace
-
-Pool::Pool(Device &device, const DecodeSpec &spec, int batch)
+LaunchTimer::Pool::Pool(Device &device, const DecodeSpec &spec, int batch)
     : device(device), spec(spec), batch(batch) {
   auto round = [](int64_t n, int64_t unit) {
     return (n + unit - 1) / unit * unit;
@@ -89,7 +89,7 @@ Pool::Pool(Device &device, const DecodeSpec &spec, int batch)
   width = round(batch, 16);
 }
 
-Status Pool::upload(const Argument &argument, const void *bytes, size_t size) {
+Status LaunchTimer::Pool::upload(const Argument &argument, const void *bytes, size_t size) {
   Result<uint64_t> memory = device.allocate(size, divided(argument.name, '_'));
   if (!memory)
     return memory.status();
@@ -100,7 +100,7 @@ Status Pool::upload(const Argument &argument, const void *bytes, size_t size) {
 
 /// Allocates and fills by repeating a piece: the values matter little, but
 /// zeros would draw less power and no numbers could make it diverge.
-Status Pool::fill(const Argument &tensor, int64_t elements,
+Status LaunchTimer::Pool::fill(const Argument &tensor, int64_t elements,
                   const Values &values) {
   const DataType type = tensor.type.of(spec);
   const int64_t bytes = elements * byteSize(type);
@@ -124,7 +124,7 @@ Status Pool::fill(const Argument &tensor, int64_t elements,
 }
 
 /// Of all its rows or slots.
-int64_t Pool::elementsOf(const Argument &tensor) const {
+int64_t LaunchTimer::Pool::elementsOf(const Argument &tensor) const {
   for (const Argument &stride : decodeArguments())
     if (stride.kind == Argument::Kind::Stride &&
         stride.of == std::string_view(tensor.name))
@@ -133,7 +133,7 @@ int64_t Pool::elementsOf(const Argument &tensor) const {
   return innerElements(spec, tensor);
 }
 
-Status Pool::allocate() {
+Status LaunchTimer::Pool::allocate() {
   std::normal_distribution<double> normal;
   auto gaussian = [&](double deviation) -> Values {
     return [this, &normal, deviation] { return deviation * normal(random); };
@@ -160,30 +160,28 @@ Status Pool::allocate() {
   return uploadIndices();
 }
 
-/// Slots, cursors and bases of all launches. Rings and destinations are those
-/// of the states; no row is tracked.
-Status Pool::uploadIndices() {
-  const int64_t count = launches * width, L = spec.ringDepth;
+/// Slots and bases of all launches. Rings and destinations are those of the
+/// states; no row is tracked or forced to flush.
+Status LaunchTimer::Pool::uploadIndices() {
+  const int64_t count = launches * width;
   std::vector<int64_t> wide(count);
-  std::vector<int32_t> narrow(count), cursors(count), bases(count),
-      forced(count);
+  std::vector<int32_t> narrow(count), bases(count), zeros(count);
   for (int64_t n = 0; n < launches; ++n)
     for (int64_t row = 0; row < width; ++row) {
       int64_t at = n * width + row;
       wide[at] = 1 + (n * batch + row) % slots;
       narrow[at] = int32_t(wide[at]);
-      cursors[at] = int32_t((n + row) % L);
-      bases[at] = int32_t((3 * n + 5 * row) % L);
+      bases[at] = int32_t((3 * n + 5 * row) % spec.ringDepth);
     }
   const std::vector<int32_t> none(2 * count, -1); // of either type
   const void *indices = spec.indexType == DataType::I64
                             ? static_cast<const void *>(wide.data())
                             : narrow.data();
   const std::map<std::string_view, const void *> values = {
-      {"stateIndices", indices},    {"ringIndices", indices},
-      {"dstIndices", indices},      {"trackIndices", none.data()},
-      {"writePos", cursors.data()}, {"ringBase", bases.data()},
-      {"forceFlush", forced.data()}};
+      {"stateIndices", indices},  {"ringIndices", indices},
+      {"dstIndices", indices},    {"trackIndices", none.data()},
+      {"writePos", zeros.data()}, {"ringBase", bases.data()},
+      {"forceFlush", zeros.data()}};
   for (const auto &[name, numbers] : values) {
     const Argument &array = find(decodeArguments(), name);
     if (!array.isThere(spec))
@@ -196,7 +194,19 @@ Status Pool::uploadIndices() {
   return Status::ok();
 }
 
-DecodeArgs Pool::launch(int n) const {
+Status LaunchTimer::Pool::placeRows(std::optional<int> cursor) {
+  if (args.writePos == 0)
+    return Status::ok();
+  std::vector<int32_t> cursors(launches * width);
+  for (int64_t n = 0; n < launches; ++n)
+    for (int64_t row = 0; row < width; ++row)
+      cursors[n * width + row] =
+          cursor.value_or(int32_t((n + row) % spec.ringDepth));
+  return device.copyToDevice(args.writePos, cursors.data(),
+                             cursors.size() * sizeof(int32_t));
+}
+
+DecodeArgs LaunchTimer::Pool::launch(int n) const {
   DecodeArgs result = args;
   for (const Argument &argument : decodeArguments())
     if (isIndex(argument) && argument.isThere(spec))
@@ -205,35 +215,47 @@ DecodeArgs Pool::launch(int n) const {
   return result;
 }
 
-Result<LaunchTime> replayjit::internal::timeLaunch(Device &device,
-                                                   LoadedKernel &kernel,
-                                                   const LaunchConfig &launch,
-                                                   const DecodeSpec &spec,
-                                                   int batch) {
+LaunchTimer::LaunchTimer(std::unique_ptr<Pool> pool) : pool(std::move(pool)) {}
+LaunchTimer::~LaunchTimer() = default;
+
+Result<std::unique_ptr<LaunchTimer>>
+LaunchTimer::create(Device &device, const DecodeSpec &spec, int batch) {
   if (!traitsOf(spec).tokens)
     return Status::error(StatusCode::Unsupported,
                          "only kernels that decode a token are timed");
-  Pool pool(device, spec, batch);
-  if (Status status = pool.allocate(); !status)
+  auto pool = std::make_unique<Pool>(device, spec, batch);
+  if (Status status = pool->allocate(); !status)
     return status;
-  if (Status status = validateArgs(spec, pool.launch(0)); !status)
+  if (Status status = validateArgs(spec, pool->launch(0)); !status)
     return status;
-  auto body = [&]() -> Status {
-    for (int n = 0; n < pool.launches; ++n) {
-      DecodeArgs args = pool.launch(n);
-      if (Status status = withParams(spec, args,
-                                     [&](const void *params, size_t bytes) {
-                                       return device.launch(
-                                           kernel, gridOf(spec, launch, batch),
-                                           params, bytes);
-                                     });
-          !status)
+  return std::unique_ptr<LaunchTimer>(new LaunchTimer(std::move(pool)));
+}
+
+Result<LaunchTime> LaunchTimer::time(LoadedKernel &kernel,
+                                     const LaunchConfig &launch,
+                                     const LaunchManner &manner) {
+  Device &device = pool->device;
+  const DecodeSpec &spec = pool->spec;
+  if (Status status = pool->placeRows(manner.cursor); !status)
+    return status;
+  auto launchAll = [&]() -> Status {
+    for (int n = 0; n < pool->launches; ++n) {
+      DecodeArgs args = pool->launch(n);
+      Status status =
+          withParams(spec, args, [&](const void *params, size_t bytes) {
+            return device.launchOn(device.stream(), kernel,
+                                   gridOf(spec, launch, pool->batch), params,
+                                   bytes, manner.order);
+          });
+      if (!status)
         return status;
     }
     return Status::ok();
   };
-  Result<double> milliseconds = device.time(body, replays);
-  if (!milliseconds)
-    return milliseconds.status();
-  return LaunchTime{*milliseconds * 1e3 / pool.launches, pool.coldL2};
+  Result<Times> times = device.time(launchAll, manner.repeats);
+  if (!times)
+    return times.status();
+  for (double &time : *times)
+    time *= 1e3 / pool->launches;
+  return LaunchTime{*times, pool->coldL2};
 }
