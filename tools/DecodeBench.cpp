@@ -27,7 +27,7 @@ static Json toJson(const Times &times) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-constexpr int64_t streamBytes = int64_t(1) << 30;
+constexpr int64_t streamBytes = int64_t(2) << 30;
 
 struct Buffers {
   explicit Buffers(Device &device) : device(device) {}
@@ -43,8 +43,8 @@ struct Buffers {
       if (!memory)
         return memory.status();
       *address = *memory;
-      if (Status status = device.fill32On(device.stream(), *memory,
-                                          0x3f800000, streamBytes / 4);
+      if (Status status = device.fill32On(device.stream(), *memory, 0x3f800000,
+                                          streamBytes / 4);
           !status)
         return status;
     }
@@ -66,7 +66,8 @@ static Result<double> ceiling(Device &device, KernelMaker &maker, Build build,
     return status;
   double best = 0;
   for (auto [rows, numWarps] :
-       {std::pair(16, 4), std::pair(32, 4), std::pair(64, 4), std::pair(64, 8)}) {
+       {std::pair(16, 2), std::pair(32, 2), std::pair(32, 4), std::pair(64, 4),
+        std::pair(64, 8), std::pair(128, 8)}) {
     Result<MadeKernel> kernel = maker.make([&](mlir::MLIRContext &context) {
       return build(context, rows, numWarps);
     });
@@ -82,8 +83,8 @@ static Result<double> ceiling(Device &device, KernelMaker &maker, Build build,
         repeats);
     if (!times)
       return times.status();
-    best = std::max(best, passes * double(streamBytes) /
-                              (1e3 * medianOf(*times)));
+    best =
+        std::max(best, passes * double(streamBytes) / (1e3 * medianOf(*times)));
   }
   return best;
 }
@@ -108,7 +109,8 @@ private:
   /// programmatic.
   Status addKernels(Json &entry, DecodeSpec spec, int batch);
   Status addPhases(Json &entry, LaunchTimer &timer, const MadeKernel &kernel);
-  /// The median time of the fastest stream that moves what kernels of `spec` do.
+  /// The median time of the fastest stream that moves what kernels of `spec`
+  /// do.
   Result<double> streamTime(LaunchTimer &timer, const DecodeSpec &spec,
                             const DecodeTuning &tuning);
   void now(int batch, std::string_view what) {
@@ -142,12 +144,10 @@ Result<Json> Bench::run() {
 
 Status Bench::addCeilings(Json &document) {
   progress.update(done, "streams");
-  Result<double> read =
-      ceiling(device, maker, buildRead, 1, options.repeats);
+  Result<double> read = ceiling(device, maker, buildRead, 1, options.repeats);
   if (!read)
     return read.status();
-  Result<double> copy =
-      ceiling(device, maker, buildCopy, 2, options.repeats);
+  Result<double> copy = ceiling(device, maker, buildCopy, 2, options.repeats);
   if (!copy)
     return copy.status();
   document["ceilings"] = {{"read", *read}, {"copy", *copy}};
@@ -260,9 +260,8 @@ Result<double> Bench::streamTime(LaunchTimer &timer, const DecodeSpec &spec,
   return best;
 }
 
-Result<Json>
-replayjit::internal::benchDecode(Device &device,
-                                 const DecodeBenchOptions &options,
-                                 Progress &progress) {
+Result<Json> replayjit::internal::benchDecode(Device &device,
+                                              const DecodeBenchOptions &options,
+                                              Progress &progress) {
   return Bench(device, options, progress).run();
 }

@@ -124,9 +124,10 @@ static int runtime(Options &options) {
 }
 
 int replayjit::internal::replayBench(int argc, char **argv) {
-  CLI::App app("Measures what kernels take on a GPU, and what the runtime costs "
-               "on the host",
-               "replay-bench");
+  CLI::App app(
+      "Measures what kernels take on a GPU, and what the runtime costs "
+      "on the host",
+      "replay-bench");
   app.require_subcommand(1);
   Options options;
   CLI::App *overheads = app.add_subcommand(

@@ -57,7 +57,9 @@ public:
 
 protected:
   Status beginCapture() override { return Status::ok(); }
-  Result<Times> endCaptureAndTime(int) override { return Times{2.0 * launches}; }
+  Result<Times> endCaptureAndTime(int) override {
+    return Times{2.0 * launches};
+  }
 
 private:
   template <typename T> std::vector<T> read(uint64_t address, int64_t count) {
