@@ -92,6 +92,11 @@ int DecodeCommand::run() {
     return fail(spec.status().message);
   bench.spec = *spec;
   bench.phases = !noPhases;
+  const auto measured = openTuningTable(
+      tuningFileFromEnvironment(), DiskCacheOptions::rootsFromEnvironment());
+  if (!measured)
+    return fail(measured.status().message);
+  bench.measured = measured->get();
   Result<std::unique_ptr<Device>> gpu = createCudaDevice(ordinal);
   if (!gpu)
     return fail(gpu.status().message);

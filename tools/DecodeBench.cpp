@@ -190,7 +190,8 @@ Status Bench::addKernels(Json &entry, DecodeSpec spec, int batch) {
   for (const bool isProgrammatic : {false, true}) {
     spec.hasProgrammaticLaunch = isProgrammatic;
     const DecodeTuning tuning =
-        chooseTuning(spec, batch, device.target(), device.multiprocessors());
+        chooseTuning(spec, batch, device.target(), device.multiprocessors(),
+                     options.measured);
     if (isProgrammatic && !validate(spec, tuning, device.target()))
       break; // this GPU has no such launches
     const char *launches = isProgrammatic ? "programmatic" : "plain";
