@@ -55,10 +55,10 @@ class SizingTest(unittest.TestCase):
 
     def test_recommendation(self):
         self.assertEqual(replayjit.recommend(Spec(), rows=1),
-                         ("packed", 1, "fp32"))
-        best = replayjit.recommend(Spec(ring_type="bf16"), rows=256)
+                         ("packed", 1, "float32"))
+        best = replayjit.recommend(Spec(ring_type="bfloat16"), rows=256)
         self.assertEqual((best.family, best.ring_depth % 4, best.ring_type),
-                         ("replay", 0, "bf16"))
+                         ("replay", 0, "bfloat16"))
 
     def test_recommendation_that_was_measured(self):
         spec = dict(isKda=False, headDimK=128, headDimV=128)
@@ -73,9 +73,9 @@ class SizingTest(unittest.TestCase):
             file.flush()
             with mock.patch.dict(os.environ, REPLAYJIT_TUNING=file.name):
                 self.assertEqual(replayjit.recommend(Spec(), rows=3),
-                                 ("packed", 1, "fp32"))
+                                 ("packed", 1, "float32"))
                 self.assertEqual(replayjit.recommend(Spec(), rows=100),
-                                 ("replay", 24, "bf16"))
+                                 ("replay", 24, "bfloat16"))
                 with self.assertRaisesRegex(
                         ValueError, "tuning: .*specs.0..rows.0..us: it must be"):
                     file.seek(0)

@@ -8,7 +8,7 @@ from typing import NamedTuple, Sequence, Tuple
 
 from ._check import instance, items, number, truth
 from ._library import check, library
-from .spec import Spec
+from .spec import TYPES, Spec
 
 
 class Recommendation(NamedTuple):
@@ -78,7 +78,7 @@ def recommend(spec: Spec, rows: int,
         number("lower_bound", lower_bound, c_float), byref(family),
         byref(depth), byref(ring)))
     return Recommendation(("replay", "packed")[family.value], depth.value,
-                          ("fp32", "bf16", "fp16")[ring.value])
+                          {number: name for name, number in TYPES.items()}[ring.value])
 
 
 def advance(spec: Spec, write_pos: int, base: int = 0,
