@@ -158,6 +158,7 @@ TuneCommand::TuneCommand(CLI::App &parent)
   app->add_option("--ring-types", ringTypes,
                   "Types of rings to tune; without it that of the model alone")
       ->check(CLI::IsMember({"fp32", "bf16", "fp16"}));
+  app->add_flag("--no-packed", noPacked, "Not the kernels without a ring");
   app->add_option("--max-error", options.maxError,
                   "Leave out what differs more from fp64, relative to the "
                   "norm; 0: what is right for the types")
@@ -182,7 +183,8 @@ std::vector<DecodeSpec> TuneCommand::specsOf(const DecodeSpec &spec) const {
   DecodeSpec packed = spec;
   packed.family = Family::Packed;
   packed.ringDepth = 1;
-  specs.push_back(canonical(packed));
+  if (!noPacked)
+    specs.push_back(canonical(packed));
   std::vector<DataType> types;
   for (const std::string &word : ringTypes)
     for (DataType type : {DataType::F32, DataType::BF16, DataType::F16})

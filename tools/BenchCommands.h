@@ -52,13 +52,14 @@ public:
   CLI::App *app;
 
 private:
-  /// Packed, and replay for each depth and ring type.
+  /// Packed if it counts, and replay for each depth and ring type.
   std::vector<DecodeSpec> specsOf(const DecodeSpec &spec) const;
 
   SpecOptions kernel;
   TuneOptions options;
   std::vector<int> depths;
   std::vector<std::string> ringTypes;
+  bool noPacked = false;
   std::string file;
   int ordinal = 0;
 };
