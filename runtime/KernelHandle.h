@@ -77,6 +77,7 @@ public:
   /// What Jit makes a handle from.
   struct Prepared {
     KernelInfo info;
+    LaunchRules rules; ///< Of info.spec.
     std::shared_ptr<Device> device;
     std::unique_ptr<LoadedKernel> loaded; ///< Freed before its device.
   };
