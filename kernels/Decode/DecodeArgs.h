@@ -142,9 +142,9 @@ constexpr RingCursor nextCursor(const DecodeSpec &spec, RingCursor cursor,
 }
 
 /// Says in one sentence what is wrong with arguments that the host can see:
-/// null pointers, counts, strides, alignment, lower_bound. The rules are of a
-/// valid spec. A stride or pitch of more than 2^32 bytes either way is refused,
-/// so that no offset of a row or slot passes 63 bits.
+/// null pointers, counts, strides, alignment, lower_bound. Expects a valid
+/// spec. A stride or pitch of more than 2^32 bytes either way is refused, so
+/// that no offset of a row or slot passes 63 bits.
 Status validateArgs(const LaunchRules &rules, const DecodeArgs &args);
 
 /// The same for a layer before it goes to device memory.
