@@ -24,19 +24,19 @@ KernelHandle::checkMemory(const std::vector<NamedAddress> &pointers) const {
 
 Status KernelHandle::checkArgs(void *stream, LaunchArgs args,
                                ArgsCheck check) const {
-  const DecodeSpec &spec = kernel->info.spec;
+  const LaunchRules &rules = kernel->rules;
   Device &device = *kernel->device;
   if (check == ArgsCheck::None)
     return Status::ok();
-  if (Status status = args.type->validate(spec, args.data); !status)
+  if (Status status = args.type->validate(rules, args.data); !status)
     return status;
   if (includes(check, ArgsCheck::Memory))
-    if (Status status = checkMemory(args.type->addresses(spec, args.data));
+    if (Status status = checkMemory(args.type->addresses(rules, args.data));
         !status)
       return status;
   if (!includes(check, ArgsCheck::Rows) && !device.isEmulation())
     return Status::ok();
-  return checkRows(device, stream, spec, args);
+  return checkRows(device, stream, rules.spec, args);
 }
 
 template <typename Launch>
