@@ -397,11 +397,21 @@ void addIndices(std::vector<DecodeCase> &cases, const Target &target) {
     circular = problem;
   }
   addCase(cases, "indices-circular-bad-bases", circular, badBases, target);
-  const Variation programmatic = {
-      "", [](P &p) { p.spec.hasProgrammaticLaunch = true; }};
-  if (target.capability >= 90)
-    addCase(cases, "indices-circular-programmatic", circular, programmatic,
-            target);
+  if (target.capability < 90)
+    return;
+  addCase(cases, "indices-circular-late", circular,
+          {"", [](P &p) { p.spec.programmaticLaunch = ProgrammaticLaunch::Late; }},
+          target);
+  addCase(cases, "indices-circular-early", circular,
+          {"", [](P &p) { p.spec.programmaticLaunch = ProgrammaticLaunch::Early; }},
+          target);
+  addCase(cases, "indices-circular-all-dependent", circular,
+          {"",
+           [](P &p) {
+             p.spec.programmaticLaunch = ProgrammaticLaunch::Late;
+             p.spec.dependents = Dependents::All;
+           }},
+          target);
 }
 
 //===----------------------------------------------------------------------===//

@@ -1,6 +1,7 @@
 //===- Arguments.cpp - What a launch is handed, as a table ----------------===//
 
 #include "kernels/Arguments.h"
+#include "kernels/Families.h"
 
 #include <bit>
 #include <cstring>
@@ -85,6 +86,13 @@ static int log2OfBytes(const DecodeSpec &spec, const Argument &argument) {
 
 int64_t strideUnit(const DecodeSpec &spec, const Argument &argument) {
   return alignmentOf(spec, argument) >> log2OfBytes(spec, argument);
+}
+
+bool isDependent(const DecodeSpec &spec, const Argument &argument) {
+  return spec.programmaticLaunch != ProgrammaticLaunch::None &&
+         argument.kind == Kind::Pointer &&
+         (argument.isOfToken || spec.dependents == Dependents::All ||
+          !traitsOf(spec).tokens);
 }
 
 //===----------------------------------------------------------------------===//

@@ -105,7 +105,7 @@ private:
   Status addCeilings(Json &document);
   Status addBatch(Json &batches, int batch);
   /// One kernel at one batch, plain and, where there are such launches,
-  /// programmatic.
+  /// programmatic: late and early.
   Status addKernels(Json &entry, DecodeSpec spec, int batch);
   Status addPhases(Json &entry, LaunchTimer &timer, const MadeKernel &kernel);
   /// The median time of the fastest stream that moves what kernels of `spec` do.
@@ -173,14 +173,16 @@ Status Bench::addKernels(Json &entry, DecodeSpec spec, int batch) {
     return timer.status();
   const std::string family(wordOf(spec.family));
   double streamUs = 0;
-  for (const bool isProgrammatic : {false, true}) {
-    spec.hasProgrammaticLaunch = isProgrammatic;
+  using enum ProgrammaticLaunch;
+  for (ProgrammaticLaunch launches : {None, Late, Early}) {
+    spec.programmaticLaunch = launches;
+    const bool isProgrammatic = launches != None;
     const DecodeTuning tuning =
         chooseTuning(spec, batch, device.target(), device.multiprocessors());
     if (isProgrammatic && !validate(spec, tuning, device.target()))
       break; // this GPU has no such launches
-    const char *launches = isProgrammatic ? "programmatic" : "plain";
-    now(batch, fmt::format("{}, {}", family, launches));
+    const std::string_view word = isProgrammatic ? wordOf(launches) : "plain";
+    now(batch, fmt::format("{}, {}", family, word));
     Result<MadeKernel> kernel = maker.makeChecked(spec, tuning);
     if (!kernel)
       return kernel.status();
@@ -201,7 +203,7 @@ Status Bench::addKernels(Json &entry, DecodeSpec spec, int batch) {
     }
     entry["kernels"].push_back(
         {{"family", family},
-         {"launches", launches},
+         {"launches", word},
          {"tuning", factsToJson(tuning, tuningFacts())},
          {"registers", kernel->resources.registers},
          {"spillBytes", kernel->resources.spillStoreBytes},

@@ -7,7 +7,8 @@
 //   ceilings: {read, copy}: bytes per microsecond of streams of 1 GiB
 //   batches: [{batch, kernels: [...], phases: [median at each write_pos]}]
 //
-// and of each kernel: family, launches ("plain", "programmatic"), tuning,
+// and of each kernel: family, launches ("plain"; of a chain in which each starts
+// before the one before ends, "late" or "early", see ProgrammaticLaunch), tuning,
 // registers, spillBytes, assembler, bytes (moved by a launch, see bytesMoved), us {least,
 // median, most}, coldL2, streamUs (the fastest stream of the same bytes).
 //

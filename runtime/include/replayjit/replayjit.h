@@ -142,6 +142,19 @@ typedef enum replayjit_readout_t {
   REPLAYJIT_READOUT_REBUILD = 1      /* Tiles of it, on tensor cores */
 } replayjit_readout_t;
 
+/* See REPLAYJIT_LAUNCH_PROGRAMMATIC. */
+typedef enum replayjit_programmatic_launch_t {
+  REPLAYJIT_PROGRAMMATIC_NONE = 0,
+  REPLAYJIT_PROGRAMMATIC_LATE = 1, /* The next may start after our wait */
+  REPLAYJIT_PROGRAMMATIC_EARLY = 2 /* The next may start when we do */
+} replayjit_programmatic_launch_t;
+
+/* What a programmatic launch reads only once the kernel before has ended. */
+typedef enum replayjit_dependents_t {
+  REPLAYJIT_DEPENDENTS_TOKEN = 0, /* q, k, v, a and b */
+  REPLAYJIT_DEPENDENTS_ALL = 1
+} replayjit_dependents_t;
+
 typedef enum replayjit_abi_t {
   REPLAYJIT_ABI_NATIVE = 0, /* Strides, bounds and error word at run time */
   REPLAYJIT_ABI_TRITON = 1  /* As Triton launches it: dense, no bounds */
@@ -195,8 +208,10 @@ typedef struct replayjit_decode_spec_t {
   /* What the error word reports ends the launch too, as a fault of the
    * whole context: for debugging [0] */
   int32_t trap_on_error;
-  /* May start before the kernel before it ends; needs sm_90 [0] */
-  int32_t has_programmatic_launch;
+  /* May start before the kernel before it ends, and where it lets the next
+   * one start: after its wait, or at its own start; needs sm_90: a
+   * replayjit_programmatic_launch_t [none] */
+  int32_t programmatic_launch;
   /* Slots that mean no request: below 0, or 0 too: a replayjit_null_slot_t
    * [negative] */
   int32_t null_slot;
@@ -214,6 +229,10 @@ typedef struct replayjit_decode_spec_t {
   /* Predecayed rings without the L2 norm: the caller's keys have a norm of 1
    * or less [0] */
   int32_t has_unit_keys;
+  /* What a programmatic launch reads only once the kernel before has ended:
+   * the token's q, k, v, a and b, or all arguments: a replayjit_dependents_t
+   * [token] */
+  int32_t dependents;
 } replayjit_decode_spec_t;
 
 /* Choices that change speed; see replayjit_target_choose_tuning. */
@@ -640,7 +659,40 @@ REPLAYJIT_API void replayjit_error_word_init(replayjit_error_word_t *word);
 /* The arguments are not looked at. */
 #define REPLAYJIT_LAUNCH_UNCHECKED 1u
 /* It may start before the kernel before it on the stream has ended, and waits
- * for that end by itself: only if has_programmatic_launch, on sm_90 and later.
+ * for that end by itself: only with a programmatic_launch, on sm_90 and later.
+ * Before it has waited it stores nothing, and reads nothing of q, k, v, a and b
+ * (with DEPENDENTS_ALL: of any argument). The independent arguments, which are
+ * slots, cursors, checkpoint, rings and parameters, are on their way by then: at
+ * small batches that is most of a launch. The same kernel without this flag is
+ * an ordinary launch, and may follow anything.
+ *
+ * What must hold: let W be a kernel that writes an independent argument of this
+ * launch. Between W and this launch, on the stream, stands a kernel that is
+ *  - an ordinary launch, or
+ *  - late: a programmatic launch whose blocks all call griddepcontrol.wait, and
+ *    griddepcontrol.launch_dependents only after it, as PROGRAMMATIC_LATE does.
+ * Why: this launch may start once each block of the kernel before it, P, has
+ * called launch_dependents or ended. If P is ordinary, or late, then all kernels
+ * before P have ended, and what they wrote can be read. P itself may run on, so P
+ * is not W. If P calls launch_dependents early, as PROGRAMMATIC_EARLY does, the
+ * kernel before P may run on too, so that one is not W either, and so on, back to
+ * the first kernel that is ordinary or late.
+ *
+ * In a model it holds: states and cursors were written by the last step of the
+ * same layer and by this step's plan, and a layer's convolution or projection,
+ * or sampling, lies between. It does not hold, and the launch must be an
+ * ordinary one: right behind a plan, a materialize, or a kernel that copies
+ * states; where all kernels since then are early; and in a bare loop of steps of
+ * one layer. Plans are ordinary launches and never call launch_dependents early.
+ *
+ * Kernels that are launched programmatically behind this one must, in every
+ * block, call griddepcontrol.wait before they read its output or write anything
+ * that it uses. One that never waits lets the kernels behind it start while this
+ * one still runs.
+ *
+ * A chain for which it holds: begin of a plan (ordinary), convolution (late),
+ * decode (early), projection (late), convolution (late), decode (early), ...,
+ * sampling (ordinary), commit of the plan (ordinary).
  */
 #define REPLAYJIT_LAUNCH_PROGRAMMATIC 2u
 /* Also checked is of every pointer in the arguments that the driver, or the
