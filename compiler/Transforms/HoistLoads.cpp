@@ -65,12 +65,13 @@ struct HoistLoadsPass
     llvm::stable_sort(loads, [](LoadOp a, LoadOp b) {
       return elementsOf(a) < elementsOf(b);
     });
-    Operation *last = wait ? wait.getOperation() : lastLeadingCopy(block);
-    const int64_t before = registers;
+    Operation *const first =
+        wait ? wait.getOperation() : lastLeadingCopy(block);
+    Operation *last = first;
     for (LoadOp load : loads)
       moveWithOperands(load, block, wait, last);
     // The assembler would put a load behind arithmetic that waits for another.
-    if (last && registers - before >= fenceRegisters) {
+    if (last != first && registers >= fenceRegisters) {
       OpBuilder b(&block, std::next(last->getIterator()));
       LoadFenceOp::create(b, last->getLoc());
     }

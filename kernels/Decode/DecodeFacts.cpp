@@ -311,7 +311,7 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
                "the next one start: after its wait, or at its own start; needs "
                "sm_90",
         .flag = "--programmatic-launch",
-        .parts = {"", "pdl", "pdlearly"},
+        .parts = {"", "pdl", "early"},
         .draws = {ProgrammaticLaunch::None, ProgrammaticLaunch::None,
                   ProgrammaticLaunch::None, ProgrammaticLaunch::None,
                   ProgrammaticLaunch::Late, ProgrammaticLaunch::Early},

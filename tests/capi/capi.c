@@ -129,11 +129,11 @@ static void check_specs(void) {
   CHECK(tuning.block_v == 32 && tuning.block_k == 128);
   OK(replayjit_target_supports("sm_90a", &spec, NULL));
   OK(replayjit_target_supports("sm_90a", &spec, &tuning));
-  spec.has_programmatic_launch = 1;
+  spec.programmatic_launch = REPLAYJIT_PROGRAMMATIC_EARLY;
   FAILS(replayjit_target_supports("sm_80", &spec, &tuning),
         REPLAYJIT_UNSUPPORTED,
-        "hasProgrammaticLaunch: true is not allowed for sm_80");
-  spec.has_programmatic_launch = 0;
+        "programmaticLaunch: early is not allowed for sm_80");
+  spec.programmatic_launch = REPLAYJIT_PROGRAMMATIC_NONE;
   OK(replayjit_target_choose_tuning("sm_90a", 132, &spec, 1, &tuning));
   FAILS(replayjit_target_choose_tuning("sm_9", 132, &spec, 1, &tuning),
         REPLAYJIT_INVALID_ARGUMENT, "target: 'sm_9' is unknown");
