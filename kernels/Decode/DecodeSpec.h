@@ -87,7 +87,7 @@ inline constexpr std::array<std::string_view, 3> wordsOf<Beta> = {
 
 /// Whether a kernel may be launched before the one before it on the stream ends
 /// (LaunchOrder), which it then waits for itself; and where it lets the next
-/// programmatic launch start. replayjit.h says what an engine must see to.
+/// programmatic launch start. replayjit_launch.h says what an engine sees to.
 enum class ProgrammaticLaunch : uint8_t {
   None,
   Late, ///< After its own wait: all kernels before it have ended then.
