@@ -144,6 +144,18 @@ typedef enum replayjit_readout_t {
   REPLAYJIT_READOUT_REBUILD = 1      /* Tiles of it, on tensor cores */
 } replayjit_readout_t;
 
+typedef enum replayjit_programmatic_launch_t {
+  REPLAYJIT_PROGRAMMATIC_NONE = 0,
+  REPLAYJIT_PROGRAMMATIC_LATE = 1, /* The next may start after our wait */
+  REPLAYJIT_PROGRAMMATIC_EARLY = 2 /* The next may start when we do */
+} replayjit_programmatic_launch_t;
+
+/* What a programmatic launch reads only once the kernel before has ended. */
+typedef enum replayjit_dependents_t {
+  REPLAYJIT_DEPENDENTS_TOKEN = 0, /* q, k, v, a and b */
+  REPLAYJIT_DEPENDENTS_ALL = 1
+} replayjit_dependents_t;
+
 typedef enum replayjit_abi_t {
   REPLAYJIT_ABI_NATIVE = 0, /* Strides, bounds and error word at run time */
   REPLAYJIT_ABI_TRITON = 1  /* As Triton launches it: dense, no bounds */

@@ -29,18 +29,6 @@
 
 /*===- Programmatic launches ----------------------------------------------===*/
 
-typedef enum replayjit_programmatic_launch_t {
-  REPLAYJIT_PROGRAMMATIC_NONE = 0,
-  REPLAYJIT_PROGRAMMATIC_LATE = 1, /* The next may start after our wait */
-  REPLAYJIT_PROGRAMMATIC_EARLY = 2 /* The next may start when we do */
-} replayjit_programmatic_launch_t;
-
-/* What a programmatic launch reads only once the kernel before has ended. */
-typedef enum replayjit_dependents_t {
-  REPLAYJIT_DEPENDENTS_TOKEN = 0, /* q, k, v, a and b */
-  REPLAYJIT_DEPENDENTS_ALL = 1
-} replayjit_dependents_t;
-
 /* Before a programmatic launch has waited it stores nothing, and reads nothing
  * of q, k, v, a and b (of any argument with DEPENDENTS_ALL, and if it is a
  * materialize). The independent arguments, which are slots, cursors,
