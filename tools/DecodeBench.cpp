@@ -213,8 +213,7 @@ Status Bench::addKernels(Json &entry, DecodeSpec spec, int batch) {
         return right.status();
     LaunchManner manner;
     manner.repeats = options.repeats;
-    if (isProgrammatic)
-      manner.order = LaunchOrder::Programmatic;
+    manner.order = orderOf(spec);
     Result<LaunchTime> time =
         (*timer)->time(*kernel->loaded, kernel->launch, manner);
     if (!time)

@@ -10,6 +10,14 @@
 
 namespace replayjit::internal {
 
+/// How launches of kernels of `spec` are timed: each may start before the one
+/// before ends, if they can.
+inline LaunchOrder orderOf(const DecodeSpec &spec) {
+  return spec.programmaticLaunch == ProgrammaticLaunch::None
+             ? LaunchOrder::Serial
+             : LaunchOrder::Programmatic;
+}
+
 /// What stands around each launch, as in a model: kernels of buildCopy with
 /// tiles of a row.
 struct ChainEnds {

@@ -156,8 +156,7 @@ Row Runner::run(Device &device, const DecodeCase &entry, int nameWidth,
       entry.problem.batch > 0 && traitsOf(spec).tokens) {
     auto timer = LaunchTimer::create(device, spec, entry.problem.batch);
     LaunchManner manner;
-    if (spec.programmaticLaunch != ProgrammaticLaunch::None)
-      manner.order = LaunchOrder::Programmatic;
+    manner.order = orderOf(spec);
     Result<LaunchTime> timed =
         timer ? (*timer)->time(**loaded, kernel->launch, manner)
               : Result<LaunchTime>(timer.status());
