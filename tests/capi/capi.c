@@ -271,6 +271,23 @@ static void check_devices(replayjit_device_t *device) {
   replayjit_error_destroy(error);
 }
 
+/* One that waits for the kernel before it may be launched either way. The step
+ * appends, so that the same one again changes nothing. */
+static void check_programmatic(problem_t *problem, replayjit_jit_t *jit) {
+  replayjit_kernel_t *kernel = NULL;
+  replayjit_decode_spec_t spec = problem->spec;
+  spec.programmatic_launch = REPLAYJIT_PROGRAMMATIC_EARLY;
+  spec.dependents = REPLAYJIT_DEPENDENTS_TOKEN;
+  OK(replayjit_jit_prepare(jit, &spec, ROWS, &kernel));
+  problem_step(problem, kernel, (int32_t[ROWS]){0, 0});
+  OK(replayjit_kernel_launch(kernel, NULL, &problem->args,
+                             REPLAYJIT_LAUNCH_PROGRAMMATIC));
+  OK(replayjit_kernel_launch(kernel, NULL, &problem->args,
+                             REPLAYJIT_LAUNCH_PROGRAMMATIC |
+                                 REPLAYJIT_LAUNCH_UNCHECKED));
+  replayjit_kernel_release(kernel);
+}
+
 static void check_launch_errors(problem_t *problem,
                                 replayjit_kernel_t *kernel) {
   replayjit_decode_args_t args = problem->args;
@@ -558,6 +575,7 @@ int main(int argc, char **argv) {
   problem_check_slot(&problem, 2, 1);
   replayjit_kernel_release(tuned);
   check_prepare_all(jit);
+  check_programmatic(&problem, jit);
 
   replayjit_cache_counters_t counters = {.struct_size = sizeof(counters)};
   OK(replayjit_jit_counters(jit, &counters));
