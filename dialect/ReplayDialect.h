@@ -41,6 +41,11 @@ struct LoadOrderResource
   llvm::StringRef getName() final { return "LoadOrder"; }
 };
 
+/// What is reported of numbers that do not fit.
+struct ReportsResource : mlir::SideEffects::Resource::Base<ReportsResource> {
+  llvm::StringRef getName() final { return "Reports"; }
+};
+
 /// Which kernels of a stream run when.
 struct KernelOrderResource
     : mlir::SideEffects::Resource::Base<KernelOrderResource> {

@@ -36,6 +36,8 @@ def Replay_SharedMemory
     : Resource<"::replayjit::internal::replay::SharedMemoryResource">;
 def Replay_LoadOrder
     : Resource<"::replayjit::internal::replay::LoadOrderResource">;
+def Replay_Reports
+    : Resource<"::replayjit::internal::replay::ReportsResource">;
 def Replay_KernelOrder
     : Resource<"::replayjit::internal::replay::KernelOrderResource">;
 
@@ -487,15 +489,16 @@ def Replay_ReportOp : Replay_Op<"report", []> {
     $word attr-dict `:` type($word) }];
 }
 
-def Replay_OnOverflowOp : Replay_Op<"on_overflow"> {
+def Replay_OnOverflowOp : Replay_Op<"on_overflow",
+    [MemoryEffects<[MemWrite<Replay_Reports>]>]> {
   let summary = "Where a kernel reports what does not fit fp16";
   let description = [{
     An `arith.truncf` of a tile to f16 saturates: a finite number that would
     round to infinity becomes 65504 or -65504; infinities and NaN stay. In a
     kernel with this operation, one lane of each warp that meets such a number
     also reports, as `replay.report` does, with its magnitude rounded down (at
-    most 2^62) as the value, and with `trap`. Stands before, and dominates, what
-    it is for.
+    most 2^62) as the value, and with `trap`: these write the word, not this
+    operation. Stands before, and dominates, what it is for.
 
     Constraint: (V1) a kernel has at most one.
 
@@ -503,8 +506,8 @@ def Replay_OnOverflowOp : Replay_Op<"on_overflow"> {
     replay.on_overflow %kind row %row layer %layer to %word : !replay.ptr<i32>
     ```
   }];
-  let arguments = (ins I32:$kind, I32:$row, I32:$layer,
-    Arg<Replay_PtrType, "", [MemRead, MemWrite]>:$word, UnitAttr:$trap);
+  let arguments = (ins I32:$kind, I32:$row, I32:$layer, Replay_PtrType:$word,
+    UnitAttr:$trap);
   let hasVerifier = 1;
   let assemblyFormat = [{ $kind `row` $row `layer` $layer `to` $word attr-dict
     `:` type($word) }];

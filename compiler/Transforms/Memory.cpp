@@ -2,6 +2,7 @@
 
 #include "compiler/Transforms/Memory.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
@@ -15,10 +16,25 @@ Value replayjit::internal::pointerOf(Value memory) {
   return view ? Value(view.getPtr()) : Value();
 }
 
+/// The word that is told of a number which does not fit where `op` narrows it;
+/// null if nobody asked.
+static Value overflowWord(Operation *op) {
+  auto narrowed = dyn_cast<arith::TruncFOp>(op);
+  if (!narrowed || !isa<RankedTensorType>(narrowed.getType()) ||
+      !getElementTypeOrSelf(narrowed.getType()).isF16())
+    return {};
+  Value word;
+  op->getParentOfType<KernelOp>()->walk(
+      [&](OnOverflowOp report) { word = report.getWord(); });
+  return word;
+}
+
 /// The effects of one kind that an operation itself has on global memory, which
 /// is the default resource.
 template <typename Effect>
 static void forEachOwn(Operation *op, function_ref<void(Value)> visit) {
+  if (Value word = overflowWord(op))
+    visit(word);
   auto interface = dyn_cast<MemoryEffectOpInterface>(op);
   if (!interface) {
     if (!op->hasTrait<OpTrait::HasRecursiveMemoryEffects>())

@@ -98,3 +98,22 @@ replay.kernel @nothing(%i: i32) num_warps(1) blocks_per_row(1) {
   %x = arith.addi %i, %i : i32
   replay.return
 }
+
+// A number that does not fit is reported where it is narrowed, not where that is
+// asked for.
+// CHECK-LABEL: replay.kernel @overflow(
+// CHECK-NEXT: on_overflow
+// CHECK: load
+// CHECK-NEXT: {{(replay.)?}}await_predecessor
+// CHECK-NEXT: arith.truncf
+replay.kernel @overflow(%word: !replay.ptr<i32> {replay.noalias}, %p: !replay.ptr<f32> {replay.noalias}, %out: !replay.ptr<f16> {replay.noalias},
+    %n: i64, %i: i32) num_warps(1) blocks_per_row(1) {
+  replay.await_predecessor
+  replay.on_overflow %i row %i layer %i to %word : !replay.ptr<i32>
+  %v = replay.view %p offset %n : !replay.ptr<f32> -> !row
+  %w = replay.view %out offset %n : !replay.ptr<f16> -> !replay.view<128xf16, strides [1], align 16>
+  %x = replay.load %v[%i] : !row -> tensor<128xf32>
+  %y = arith.truncf %x : tensor<128xf32> to tensor<128xf16>
+  replay.store %y, %w[%i] : tensor<128xf16>, !replay.view<128xf16, strides [1], align 16>
+  replay.return
+}
