@@ -32,7 +32,7 @@ class Packed(TritonKernel):
 
     def launch(self, x, overlap=False):
         tk.launch_packed(x, x.batch, self.tile, self.warps, x.scale, self.norm,
-                         self.overlaps)
+                         self.overlaps, programmatic=overlap)
 
 
 def overlaps(kernel):

@@ -323,16 +323,18 @@ def launch_copy(src, dst, early, overlap):
         launch_pdl=overlap)
 
 
-def launch_packed(x, grid_rows, tile, warps, scale, norm, overlap=False):
-    """Launches packed_decode over the first grid_rows rows of the buffers `x`."""
+def launch_packed(x, grid_rows, tile, warps, scale, norm, overlaps=False,
+                  programmatic=False):
+    """Launches packed_decode over the first grid_rows rows of the buffers `x`. One that
+    overlaps may be a programmatic launch."""
     K, V = x.state.shape[3], x.state.shape[2]
     packed_decode[(triton.cdiv(V, tile), grid_rows, x.HV)](
         x.q, x.a, x.b, x.aLog, x.dtBias, x.out, x.state, x.stateIndices,
         x.q.stride(0), x.a.stride(0), x.b.stride(0), x.out.stride(0),
         x.stateIndices.stride(0), x.state.stride(0), scale, x.lowerBound,
         H=x.H, HV=x.HV, K=K, V=V, BK=triton.next_power_of_2(K), BV=tile, NORM=norm,
-        KDA=x.kda, BOUNDED=x.bounded, OVERLAP=overlap, num_warps=warps,
-        **({"launch_pdl": True} if overlap else {}))
+        KDA=x.kda, BOUNDED=x.bounded, OVERLAP=overlaps, num_warps=warps,
+        **({"launch_pdl": True} if programmatic else {}))
 
 
 def launch_replay(x, grid_rows, tile, warps, scale, norm):
