@@ -1,6 +1,7 @@
 //===- Arguments.cpp - What a launch is handed, as a table ----------------===//
 
 #include "kernels/Arguments.h"
+#include "kernels/Families.h"
 
 #include <cstring>
 #include <fmt/format.h>
@@ -79,6 +80,13 @@ static uint64_t alignmentOf(const DecodeSpec &spec, const Argument &argument) {
 
 int64_t strideUnit(const DecodeSpec &spec, const Argument &argument) {
   return alignmentOf(spec, argument) / byteSize(argument.type.of(spec));
+}
+
+bool isDependent(const DecodeSpec &spec, const Argument &argument) {
+  return spec.programmaticLaunch != ProgrammaticLaunch::None &&
+         argument.kind == Kind::Pointer &&
+         (argument.isOfToken || spec.dependents == Dependents::All ||
+          !traitsOf(spec).tokens);
 }
 
 //===----------------------------------------------------------------------===//

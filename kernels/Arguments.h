@@ -92,6 +92,7 @@ struct Argument {
   Alignment alignment = Alignment::Element;
   Presence presence = {};   ///< A stride's is that of its pointer.
   bool mayBe0 = false;      ///< Of a pointer that is there.
+  bool isOfToken = false;   ///< What the layer's kernels before make anew.
   const char *of = nullptr; ///< A stride's pointer, by name.
   const char *doc = "";     ///< What the rest does not say.
   // Of a stride; set by `linked`.
@@ -122,6 +123,11 @@ struct Argument {
   constexpr Argument orNull() const {
     Argument row = *this;
     row.mayBe0 = true;
+    return row;
+  }
+  constexpr Argument ofToken() const {
+    Argument row = *this;
+    row.isOfToken = true;
     return row;
   }
   constexpr Argument says(const char *what) const {
@@ -220,6 +226,10 @@ std::vector<int64_t> innerDims(const DecodeSpec &spec,
 int64_t innerElements(const DecodeSpec &spec, const Argument &argument);
 /// Elements that divide the stride of a pointer.
 int64_t strideUnit(const DecodeSpec &spec, const Argument &argument);
+
+/// True if the kernel before a programmatic launch of `spec` may still write
+/// it: what DecodeSpec::dependents says.
+bool isDependent(const DecodeSpec &spec, const Argument &argument);
 
 /// Type, shape, access and what else there is to say; of any spec, or in the
 /// numbers of this one.

@@ -81,11 +81,11 @@ Status KernelHandle::launch(LaunchArgs args, ArgsCheck check) const {
 Status KernelHandle::launchOn(void *stream, LaunchArgs args, ArgsCheck check,
                               LaunchOrder order) const {
   if (order == LaunchOrder::Programmatic &&
-      !kernel->info.spec.hasProgrammaticLaunch)
+      kernel->info.spec.programmaticLaunch == ProgrammaticLaunch::None)
     return Status::invalid(fmt::format(
         "launch '{}': order: programmatic is not allowed for a kernel that "
-        "does not wait for its predecessor; prepare it with "
-        "hasProgrammaticLaunch",
+        "does not wait for its predecessor; prepare it with a "
+        "programmaticLaunch",
         kernel->info.name));
   Device &device = *kernel->device;
   return launchWith(

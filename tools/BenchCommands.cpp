@@ -78,6 +78,8 @@ DecodeCommand::DecodeCommand(CLI::App &parent)
       ->check(within(1, 1000));
   app->add_flag("--no-phases", noPhases,
                 "Not the launches in which all rows stand at one ring row");
+  app->add_flag("--no-chains", noChains,
+                "Not the launches between a producer and a consumer");
   app->add_option("--gpu", ordinal, "Which GPU");
   app->add_option("--json", output.json, "Also write all to this file");
   output.addTo(*app);
@@ -92,6 +94,7 @@ int DecodeCommand::run() {
     return fail(spec.status().message);
   bench.spec = *spec;
   bench.phases = !noPhases;
+  bench.chains = !noChains;
   const auto measured = openTuningTable(
       tuningFileFromEnvironment(), DiskCacheOptions::rootsFromEnvironment());
   if (!measured)

@@ -29,7 +29,7 @@ private:
   DecodeBenchOptions bench;
   BenchOutput output;
   int ordinal = 0;
-  bool noPhases = false;
+  bool noPhases = false, noChains = false;
 };
 
 /// replay-bench page: shows what was measured before.

@@ -44,12 +44,14 @@ static constexpr auto decodeTable = linked(std::to_array<Argument>({
             Wide),
     stride(MEMBER(statePitch), "state"),
     pointer(MEMBER(q), act, {perRow, qkv}, Input, Wide)
+        .ofToken()
         .says("q then k then v; or q alone, [B, H, K], if has_separate_qkv"),
     stride(MEMBER(qStride), "q"),
 
-    pointer(MEMBER(a), gate, {perRow, HV, channels}, Input, WideIfKda),
+    pointer(MEMBER(a), gate, {perRow, HV, channels}, Input, WideIfKda)
+        .ofToken(),
     stride(MEMBER(aStride), "a"),
-    pointer(MEMBER(b), beta, {perRow, HV}, Input),
+    pointer(MEMBER(b), beta, {perRow, HV}, Input).ofToken(),
     stride(MEMBER(bStride), "b"),
     pointer(MEMBER(aLog), param, {HV}, Input).only(ifParams),
     pointer(MEMBER(dtBias), bias, {HV, channels}, Input, WideIfKda)
@@ -73,9 +75,13 @@ static constexpr auto decodeTable = linked(std::to_array<Argument>({
     number(MEMBER(lowerBound), f32)
         .says("of GATE_LOWER_BOUND: finite, negative"),
 
-    pointer(MEMBER(k), act, {perRow, H, K}, Input, Wide).only(ifSeparate),
+    pointer(MEMBER(k), act, {perRow, H, K}, Input, Wide)
+        .only(ifSeparate)
+        .ofToken(),
     stride(MEMBER(kStride), "k"),
-    pointer(MEMBER(v), act, {perRow, HV, V}, Input, Wide).only(ifSeparate),
+    pointer(MEMBER(v), act, {perRow, HV, V}, Input, Wide)
+        .only(ifSeparate)
+        .ofToken(),
     stride(MEMBER(vStride), "v"),
     pointer(MEMBER(ringBase), i32, {perRow}, Read)
         .only(ifCircular)

@@ -42,7 +42,8 @@ _Facts = collections.namedtuple("_Facts", """
     act_type gate_type beta_type param_type bias_type out_type state_type
     ring_type index_type qk_l2_norm gate beta_round has_force_flush ring_format
     is_circular has_separate_qkv has_ring_indices has_dst_indices
-    has_track_indices null_slot readout alignment beta has_unit_keys""")
+    has_track_indices null_slot readout alignment beta has_unit_keys
+    programmatic_launch""")
 
 #: Operands that a step writes.
 _WRITTEN = ("initial_state", "d_cache", "k_cache", "g_cache", "out")
@@ -153,7 +154,8 @@ def _gate_of(tensors, lower_bound, log_decay):
 
 def _decode(family, gates, tensors, scale, use_qk_l2norm_in_kernel, lower_bound,
             ring_format, error_word, layer, null_slot, beta_round, readout,
-            batch_invariant, check_rows, log_decay, beta, unit_keys=False):
+            batch_invariant, check_rows, log_decay, beta, programmatic_launch,
+            unit_keys=False):
     """The Launch of a step with `tensors`, by name."""
     mixed = tensors["mixed_qkv"]
     if isinstance(mixed, (tuple, list)):
@@ -201,7 +203,8 @@ def _decode(family, gates, tensors, scale, use_qk_l2norm_in_kernel, lower_bound,
         has_track_indices=int("track_indices" in found),
         null_slot=null_slot_of(null_slot),
         readout=choice("readout", readout), alignment=0 if bits % 16 else 16,
-        beta=choice("beta", beta), has_unit_keys=truth("unit_keys", unit_keys))
+        beta=choice("beta", beta), has_unit_keys=truth("unit_keys", unit_keys),
+        programmatic_launch=choice("programmatic_launch", programmatic_launch))
     B = number("batch", found["out"].shape[0], c_int32)
     rings = found["d_cache"].shape[0] if family == _REPLAY else slots
     args = _abi.DecodeArgs(
@@ -220,7 +223,8 @@ def _decode(family, gates, tensors, scale, use_qk_l2norm_in_kernel, lower_bound,
     rows = 0 if truth("batch_invariant", batch_invariant) else B
     return Launch(runtime, facts, rows, args, (tensors, error_word),
                   (tensors["out"], tensors["initial_state"]),
-                  truth("check_rows", check_rows), memory)
+                  truth("check_rows", check_rows), memory,
+                  overlaps=facts.programmatic_launch != 0)
 
 
 #: Where SGLang #37739 has lower_bound, which #28451 does not have.
@@ -266,7 +270,8 @@ def fused_recurrent_linear_replayssm_decode(
         null_slot: Optional[str] = None, beta_round: bool = False,
         readout: str = "output-only", batch_invariant: bool = False,
         check_rows: bool = False, log_decay: bool = False,
-        beta: str = "sigmoid", unit_keys: bool = False) -> Tuple[Tensor, Tensor]:
+        beta: str = "sigmoid", unit_keys: bool = False,
+        programmatic_launch: str = "none") -> Tuple[Tensor, Tensor]:
     """One token of each row from checkpoint and ring: SGLang's operator.
 
     The positional arguments are those of SGLang #28451 and, where lower_bound
@@ -297,7 +302,12 @@ def fused_recurrent_linear_replayssm_decode(
     "twice-sigmoid", which flash-linear-attention calls allow_neg_eigval, or
     "given"); unit_keys (the caller's word, for predecayed rings without L2 norm,
     that no key is longer than 1); check_rows (for debugging: wait, and
-    refuse rows of which two share a slot that one of them writes); stream.
+    refuse rows of which two share a slot that one of them writes); stream;
+    programmatic_launch ("late" or "early": from sm_90 on it may start before the
+    kernel before it on the stream has ended. Until that has, it reads no
+    mixed_qkv, a or b; whoever wrote anything else, such as the step of this layer
+    before, or a plan, must stand further back, behind a kernel that is an
+    ordinary launch or "late". replayjit_launch.h has the whole contract).
     Returns (out, initial_state).
 
     Raises ValueError for an argument that is not allowed, Error for the rest.
@@ -317,7 +327,7 @@ def fused_recurrent_linear_replayssm_decode(
         scale, use_qk_l2norm_in_kernel, lower_bound,
         format_of_rings(prefix_gate_cache, predecayed_k_cache), error_word, layer,
         null_slot, beta_round, readout, batch_invariant, check_rows, log_decay,
-        beta, unit_keys)
+        beta, programmatic_launch, unit_keys)
 
 
 #: The name that SGLang had before the operator took both gates.
@@ -337,7 +347,8 @@ def fused_recurrent_gated_delta_rule_packed_decode(
         null_slot: Optional[str] = None, beta_round: bool = False,
         readout: str = "output-only", batch_invariant: bool = False,
         check_rows: bool = False, log_decay: bool = False,
-        beta: str = "sigmoid") -> Tuple[Tensor, Tensor]:
+        beta: str = "sigmoid",
+        programmatic_launch: str = "none") -> Tuple[Tensor, Tensor]:
     """One token of each row, its state read and written: the operator of the
     same name, Gated DeltaNet. Arguments, and what it raises, as in
     fused_recurrent_linear_replayssm_decode; dst_indices: where the new state is
@@ -350,7 +361,7 @@ def fused_recurrent_gated_delta_rule_packed_decode(
             track_indices=track_indices),
         scale, use_qk_l2norm_in_kernel, lower_bound, 0, error_word, layer,
         null_slot, beta_round, readout, batch_invariant, check_rows, log_decay,
-        beta)
+        beta, programmatic_launch)
 
 
 @operator
@@ -366,7 +377,8 @@ def fused_recurrent_kda_packed_decode(
         null_slot: Optional[str] = None, beta_round: bool = False,
         readout: str = "output-only", batch_invariant: bool = False,
         check_rows: bool = False, log_decay: bool = False,
-        beta: str = "sigmoid") -> Tuple[Tensor, Tensor]:
+        beta: str = "sigmoid",
+        programmatic_launch: str = "none") -> Tuple[Tensor, Tensor]:
     """The same for Kimi Delta Attention, whose a is [B, HV*K] and dt_bias
     [HV*K] here. What it raises is the same too."""
     return _decode(
@@ -377,4 +389,4 @@ def fused_recurrent_kda_packed_decode(
             track_indices=track_indices),
         scale, use_qk_l2norm_in_kernel, lower_bound, 0, error_word, layer,
         null_slot, beta_round, readout, batch_invariant, check_rows, log_decay,
-        beta)
+        beta, programmatic_launch)
