@@ -20,8 +20,7 @@ def Replay_Dialect : Dialect {
     1. replay level: a state in memory (`reconstruct`) or in registers (`form`,
        `update`), its products (`contract`) and its store (`flush`);
     2. tile level: views of global memory, loads, dots, scans, reductions;
-    3. staged level: shared buffers filled by asynchronous copies, and warps
-       with roles;
+    3. staged level: buffers in shared memory, filled by asynchronous copies;
     4. thread level: the memory accesses of one thread.
   }];
   let hasConstantMaterializer = 1;

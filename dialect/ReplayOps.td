@@ -60,8 +60,7 @@ def Replay_KernelOp : Replay_Op<"kernel", [
     OpAsmOpInterface]> {
   let summary = "The program of one block";
   let description = [{
-    `num_warps` is the number of warps that hold tiles; a kernel with
-    `replay.roles` has one more, the producer. `blocks_per_row` is the number of
+    `num_warps` is the number of warps of the block, `blocks_per_row` the number of
     blocks per batch row of the one-dimensional launch grid.
 
     Constraints: (K1) `num_warps` is a power of two from 1 to 32; (K2) the body
@@ -738,12 +737,21 @@ def Replay_DotOp : Replay_Op<"dot", [Pure,
 
 def Replay_AllocOp : Replay_Op<"alloc",
     [MemoryEffects<[MemAlloc<Replay_SharedMemory>]>]> {
-  let summary = "A ring of shared-memory stages";
+  let summary = "A buffer in the block's shared memory";
   let description = [{
+    One `async_copy` fills it, once in the life of a block.
+
     Constraint: (A1) stands directly in a kernel's body.
 
     ```mlir
-    %buf = replay.alloc : !replay.buffer<2 x 64x128xf32>
+    %buf = replay.alloc : !replay.buffer<64x128xf32>
+    replay.async_copy %v, %buf : !replay.view<64x128xf32, strides [128, 1],
+      align 16>, !replay.buffer<64x128xf32>
+    replay.wait %buf : !replay.buffer<64x128xf32>
+    %s = replay.stage %buf : !replay.buffer<64x128xf32>
+      -> !replay.view<64x128xf32, strides [128, 1], align 16, shared>
+    %t = replay.load %s[%c0, %c0] : !replay.view<64x128xf32, strides [128, 1],
+      align 16, shared> -> tensor<64x128xf32>
     ```
   }];
   let results = (outs Replay_BufferType:$result);
@@ -751,96 +759,51 @@ def Replay_AllocOp : Replay_Op<"alloc",
   let assemblyFormat = "attr-dict `:` type($result)";
 }
 
-def Replay_RolesOp : Replay_Op<"roles", [
-    RecursiveMemoryEffects, SingleBlock, NoTerminator, NoRegionArguments]> {
-  let summary = "A producer warp beside the warps that hold tiles";
-  let description = [{
-    The producer region runs on one extra warp and holds no tile; the consumer
-    region runs on the kernel's `num_warps` warps. The two meet only at buffers.
-
-    Constraints: (G1) stands directly in a kernel's body; (G2) in a kernel with
-    roles `async_copy` stands in the producer, `wait` and `release` in the
-    consumer.
-
-    ```mlir
-    replay.roles producer {
-      replay.async_copy %v, %buf[%i] : !replay.view<64x128xf32,
-        strides [128, 1], align 16>, !replay.buffer<2 x 64x128xf32>
-    } consumer {
-      replay.wait %buf[%i] : !replay.buffer<2 x 64x128xf32>
-      %s = replay.stage %buf[%i] : !replay.buffer<2 x 64x128xf32>
-        -> !replay.view<64x128xf32, strides [128, 1], align 16, shared>
-      %t = replay.load %s[%c0, %c0] : !replay.view<64x128xf32, strides [128, 1],
-        align 16, shared> -> tensor<64x128xf32>
-      replay.release %buf[%i] : !replay.buffer<2 x 64x128xf32>
-    }
-    ```
-  }];
-  let regions = (region SizedRegion<1>:$producer, SizedRegion<1>:$consumer);
-  let hasVerifier = 1;
-  let assemblyFormat = "`producer` $producer `consumer` $consumer attr-dict";
-}
-
-class Replay_ItemOp<string mnemonic> : Replay_Op<mnemonic> {
-  let arguments = (ins Arg<Replay_BufferType, "", [MemRead<Replay_SharedMemory>,
-    MemWrite<Replay_SharedMemory>]>:$buffer, I32:$item);
-  let assemblyFormat = "$buffer `[` $item `]` attr-dict `:` type($buffer)";
-  let hasVerifier = 1;
-}
-
 def Replay_AsyncCopyOp : Replay_Op<"async_copy"> {
-  let summary = "Starts the bulk copy of a view into a stage";
+  let summary = "Starts the bulk copy of a view into a buffer";
   let description = [{
-    Copies the view, as item number `item`, into stage `item mod stages`
-    asynchronously. A producer first waits until the stage is empty; items are
-    numbered 0, 1, 2, .. by both roles, each copied and waited for exactly once,
-    in order. Without roles the block copies, and waits for, one item a stage at
-    most.
+    The block goes on; `replay.wait` says when the copy has arrived.
 
     Constraints: (Y1) the view is of global memory and has the buffer's element
     type and sizes; a first size known only at run time is at most the buffer's;
-    (Y2) elements of a row are adjacent, its bytes and the view's alignment are
-    multiples of 16; rows are adjacent if they descend or their number is known
-    only at run time.
+    (Y2) rows are adjacent, ascending or descending; the bytes of a row, or of a
+    view of rank 1, and the view's alignment are multiples of 16.
 
-    See `replay.roles` for an example.
+    See `replay.alloc` for an example.
   }];
   let arguments = (ins Arg<Replay_ViewType, "", [MemRead]>:$view,
-    Arg<Replay_BufferType, "", [MemWrite<Replay_SharedMemory>]>:$buffer, I32:$item);
+    Arg<Replay_BufferType, "", [MemWrite<Replay_SharedMemory>]>:$buffer);
   let hasVerifier = 1;
-  let assemblyFormat = [{ $view `,` $buffer `[` $item `]` attr-dict `:`
-    type($view) `,` type($buffer) }];
+  let assemblyFormat = [{ $view `,` $buffer attr-dict `:` type($view) `,`
+    type($buffer) }];
 }
 
-def Replay_WaitOp : Replay_ItemOp<"wait"> {
-  let summary = "Waits until item number `item` has arrived";
-  let description = [{ See `replay.roles` for an example. }];
-}
-
-def Replay_ReleaseOp : Replay_ItemOp<"release"> {
-  let summary = "Says that item number `item` is no longer read";
-  let description = [{ See `replay.roles` for an example. }];
+def Replay_WaitOp : Replay_Op<"wait"> {
+  let summary = "Waits until a buffer's copy has arrived";
+  let description = [{ See `replay.alloc` for an example. }];
+  let arguments = (ins Arg<Replay_BufferType, "", [MemRead<Replay_SharedMemory>,
+    MemWrite<Replay_SharedMemory>]>:$buffer);
+  let assemblyFormat = "$buffer attr-dict `:` type($buffer)";
 }
 
 def Replay_StageOp : Replay_Op<"stage", [Pure]> {
-  let summary = "A stage as a view of shared memory";
+  let summary = "A buffer as a view of shared memory";
   let description = [{
-    What was copied, to be loaded between `wait` and `release` of the same item.
-    `size` is a first size known only at run time. Rows lie in the order of
-    memory: those of a view that descended still do.
+    What was copied, to be loaded after the `wait`. `size` is a first size known
+    only at run time. Rows lie in the order of memory: those of a view that
+    descended still do.
 
     Constraints: (X1) the view is of shared memory, has the buffer's element
     type and sizes, or a first `?` and `size`; (X2) rows are adjacent, ascending
     or descending.
 
-    See `replay.roles` for an example.
+    See `replay.alloc` for an example.
   }];
-  let arguments = (ins Replay_BufferType:$buffer, I32:$item,
-    Optional<I32>:$size);
+  let arguments = (ins Replay_BufferType:$buffer, Optional<I32>:$size);
   let results = (outs Replay_ViewType:$result);
   let hasVerifier = 1;
-  let assemblyFormat = [{ $buffer `[` $item `]` (`size` $size^)? attr-dict `:`
-    type($buffer) `->` type($result) }];
+  let assemblyFormat = [{ $buffer (`size` $size^)? attr-dict `:` type($buffer)
+    `->` type($result) }];
 }
 
 //===----------------------------------------------------------------------===//

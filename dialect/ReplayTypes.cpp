@@ -148,34 +148,28 @@ LogicalResult StateType::verify(function_ref<InFlightDiagnostic()> emitError,
 }
 
 //===----------------------------------------------------------------------===//
-// Buffer: <2 x 64x128xf32>
+// Buffer: <64x128xf32>
 //===----------------------------------------------------------------------===//
 
 Type BufferType::parse(AsmParser &parser) {
-  int64_t stages;
   SmallVector<int64_t> shape;
   Type element;
-  if (parser.parseLess() || parser.parseInteger(stages) ||
-      parser.parseKeyword("x") ||
+  if (parser.parseLess() ||
       parser.parseDimensionList(shape, /*allowDynamic=*/false) ||
       parser.parseType(element) || parser.parseGreater())
     return {};
-  return parser.getChecked<BufferType>(parser.getContext(), stages, shape,
-                                       element);
+  return parser.getChecked<BufferType>(parser.getContext(), shape, element);
 }
 
 void BufferType::print(AsmPrinter &printer) const {
-  printer << '<' << getStages() << " x ";
+  printer << '<';
   printer.printDimensionList(getShape());
   printer << 'x' << getElementType() << '>';
 }
 
 LogicalResult BufferType::verify(function_ref<InFlightDiagnostic()> emitError,
-                                 int64_t stages, ArrayRef<int64_t> shape,
-                                 Type element) {
-  if (stages < 1)
-    return emitError() << "buffer needs at least one stage, not " << stages;
+                                 ArrayRef<int64_t> shape, Type element) {
   if (shape.empty() || shape.size() > 2 || llvm::is_contained(shape, 0))
-    return emitError() << "buffer stages must have one or two positive sizes";
+    return emitError() << "buffer must have one or two positive sizes";
   return success();
 }

@@ -73,12 +73,9 @@ def Replay_StateType : Replay_Type<"State", "state"> {
 }
 
 def Replay_BufferType : Replay_Type<"Buffer", "buffer"> {
-  let summary = "A shared-memory ring of stages of one size";
-  let description = [{
-    `!replay.buffer<2 x 64x128xf32>`: two stages of 64 rows. Every stage has a
-    barrier that says it is full and one that says it is empty.
-  }];
-  let parameters = (ins "int64_t":$stages, ArrayRefParameter<"int64_t">:$shape,
+  let summary = "Shared memory that one asynchronous copy fills";
+  let description = [{ `!replay.buffer<64x128xf32>`: 64 rows of 128 elements. }];
+  let parameters = (ins ArrayRefParameter<"int64_t">:$shape,
                         "::mlir::Type":$elementType);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;

@@ -438,36 +438,6 @@ LogicalResult AllocOp::verify() {
   return success();
 }
 
-LogicalResult RolesOp::verify() {
-  if (!isa<KernelOp>((*this)->getParentOp()))
-    return emitOpError("must stand directly in a kernel's body (G1)");
-  return success();
-}
-
-/// True if `op` stands in the region of a `replay.roles` that it belongs to, or
-/// its kernel has no roles.
-static bool standsInRole(Operation *op, bool producer) {
-  if (auto roles = op->getParentOfType<RolesOp>()) {
-    Region &region = producer ? roles.getProducer() : roles.getConsumer();
-    return region.isAncestor(op->getParentRegion());
-  }
-  auto kernel = op->getParentOfType<KernelOp>();
-  return kernel && kernel.getBody().getOps<RolesOp>().empty();
-}
-
-LogicalResult WaitOp::verify() {
-  if (!standsInRole(*this, /*producer=*/false))
-    return emitOpError("must stand in a consumer region (G2)");
-  return success();
-}
-
-LogicalResult ReleaseOp::verify() {
-  if (!(*this)->getParentOfType<RolesOp>() ||
-      !standsInRole(*this, /*producer=*/false))
-    return emitOpError("must stand in a consumer region (G2)");
-  return success();
-}
-
 /// True if view and buffer have one element type and equal sizes, but for a
 /// first size that is known only at run time.
 static bool fits(ViewType view, BufferType buffer) {
@@ -512,18 +482,9 @@ LogicalResult AsyncCopyOp::verify() {
     rowBytes *= buffer.getShape()[1];
   else if (!ShapedType::isDynamic(view.getShape()[0]))
     rowBytes *= buffer.getShape()[0];
-  if (view.getStrides().back() != 1 || rowBytes % 16 != 0 ||
-      view.getAlignment() % 16 != 0)
-    return emitOpError("needs contiguous rows whose bytes and alignment are "
+  if (!isAdjacent(view) || rowBytes % 16 != 0 || view.getAlignment() % 16 != 0)
+    return emitOpError("needs adjacent rows whose bytes and alignment are "
                        "multiples of 16 (Y2)");
-  int64_t pitch = view.getStrides()[0];
-  bool descends = !ShapedType::isDynamic(pitch) && pitch < 0;
-  if ((descends || ShapedType::isDynamic(view.getShape()[0])) &&
-      !isAdjacent(view))
-    return emitOpError("needs adjacent rows if they descend or their number is "
-                       "known only at run time (Y2)");
-  if (!standsInRole(*this, /*producer=*/true))
-    return emitOpError("must stand in a producer region (G2)");
   return success();
 }
 

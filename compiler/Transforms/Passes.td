@@ -93,17 +93,16 @@ def StageLoadsPass : Pass<"replay-stage-loads", "::replayjit::internal::replay::
     Preconditions, else a remark says why a view stays: adjacent rows, of a static
     number or of at most a known one; an address, and bytes a row, that are
     multiples of 16; a first load that stands in the view's own block, outside of
-    loops and in a kernel without roles; and nothing in between that may write what
-    is loaded. The target needs bulk copies.
+    loops; and nothing in between that may write what is loaded. The target needs
+    bulk copies.
     ```mlir
     %t = replay.load %v[%i, %j]        // becomes
-    replay.async_copy %v, %buffer[%c0]
-    replay.wait %buffer[%c0]
-    %s = replay.stage %buffer[%c0]
+    replay.async_copy %v, %buffer
+    replay.wait %buffer
+    %s = replay.stage %buffer
     %t = replay.load %s[%i, %j]
     ```
   }];
-  let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
 def ReuseLoadsPass : Pass<"replay-reuse-loads", "::replayjit::internal::replay::KernelOp"> {

@@ -4,7 +4,6 @@
 #include "compiler/Transforms/Passes.h"
 
 #include "mlir/Analysis/SliceAnalysis.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 #include "llvm/ADT/MapVector.h"
@@ -97,9 +96,6 @@ struct StageLoadsPass
     for (Operation *op = view->getParentOp(); op; op = op->getParentOp())
       if (isa<LoopLikeOpInterface>(op))
         return "it stands in a loop";
-    auto kernel = view->getParentOfType<KernelOp>();
-    if (!kernel.getBody().getOps<RolesOp>().empty())
-      return "its kernel has roles";
     for (Operation *writer : writers)
       if (mayPrecede(writer, candidate))
         return "what is loaded may be written before";
@@ -135,21 +131,20 @@ struct StageLoadsPass
     ImplicitLocOpBuilder b(view.getLoc(), getOperation());
     // Buffers first and together, so that threads meet once for all of them.
     b.setInsertionPointToStart(&getOperation().getBody().front());
-    auto buffer = AllocOp::create(
-        b, BufferType::get(b.getContext(), /*stages=*/1, sizesOf(view),
-                           type.getElementType()));
+    auto buffer =
+        AllocOp::create(b, BufferType::get(b.getContext(), sizesOf(view),
+                                           type.getElementType()));
     moveUp(view);
     b.setInsertionPointAfter(view);
-    Value item = arith::ConstantOp::create(b, b.getI32IntegerAttr(0));
-    AsyncCopyOp::create(b, view, buffer, item);
+    AsyncCopyOp::create(b, view, buffer);
     LoadOp first = candidate.loads.front();
     b.setInsertionPoint(first);
-    WaitOp::create(b, buffer, item);
+    WaitOp::create(b, buffer);
     auto stageType =
         ViewType::get(b.getContext(), type.getShape(), type.getElementType(),
                       type.getStrides(), /*alignment=*/16, /*shared=*/true);
     Value size = view.getSizes().empty() ? Value() : view.getSizes().front();
-    Value stage = StageOp::create(b, stageType, buffer, item, size);
+    Value stage = StageOp::create(b, stageType, buffer, size);
     for (LoadOp load : candidate.loads)
       load.getViewMutable().assign(stage);
   }

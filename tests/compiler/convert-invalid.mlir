@@ -51,21 +51,6 @@ replay.kernel @scan_over_lanes(%a: f32) num_warps(1) blocks_per_row(1) {
 
 // -----
 
-replay.kernel @copy_with_pitch(%p: !replay.ptr<f32>, %n: i64, %i: i32) num_warps(1) blocks_per_row(1) {
-  %v = replay.view %p offset %n strides %n : !replay.ptr<f32> -> !replay.view<4x32xf32, strides [?, 1], align 16>
-  %buf = replay.alloc : !replay.buffer<2 x 4x32xf32>
-  replay.roles producer {
-    // expected-error @+1 {{needs static strides to be lowered}}
-    replay.async_copy %v, %buf[%i]
-        : !replay.view<4x32xf32, strides [?, 1], align 16>, !replay.buffer<2 x 4x32xf32>
-  } consumer {
-    replay.wait %buf[%i] : !replay.buffer<2 x 4x32xf32>
-  }
-  replay.return
-}
-
-// -----
-
 // The same lanes, but registers in another order.
 #a = #replay.layout<register = [[8, 0], [0, 4], [0, 8]], lane = [[0, 1], [0, 2], [1, 0], [2, 0], [4, 0]], warp = []>
 #b = #replay.layout<register = [[4, 0], [8, 0], [0, 8]], lane = [[1, 0], [2, 0], [0, 1], [0, 2], [0, 4]], warp = []>

@@ -251,13 +251,13 @@ replay.kernel @aliases(%p: !replay.ptr<f32>, %q: !replay.ptr<f32>,
 // CHECK: arith.addi
 replay.kernel @behind_copies(%p: !replay.ptr<f32>, %q: !replay.ptr<f32>, %n: i64, %i: i32)
     num_warps(4) blocks_per_row(1) {
-  %buf = replay.alloc : !replay.buffer<1 x 16x32xf32>
+  %buf = replay.alloc : !replay.buffer<16x32xf32>
   %v = replay.view %p offset %n : !replay.ptr<f32> -> !replay.view<16x32xf32, strides [32, 1], align 16>
-  replay.async_copy %v, %buf[%i] : !replay.view<16x32xf32, strides [32, 1], align 16>, !replay.buffer<1 x 16x32xf32>
+  replay.async_copy %v, %buf : !replay.view<16x32xf32, strides [32, 1], align 16>, !replay.buffer<16x32xf32>
   %j = arith.addi %i, %i : i32
   %w = replay.view %q offset %n : !replay.ptr<f32> -> !replay.view<16xf32, strides [1]>
   %x = replay.load %w[%i] : !replay.view<16xf32, strides [1]> -> tensor<16xf32>
-  replay.wait %buf[%j] : !replay.buffer<1 x 16x32xf32>
+  replay.wait %buf : !replay.buffer<16x32xf32>
   replay.return
 }
 

@@ -8,13 +8,13 @@
 // again. The store is of what was loaded before.
 // CHECK-LABEL: replay.kernel @flush(
 // CHECK-SAME: %[[P:.*]]: !replay.ptr<bf16>, %[[Q:.*]]: !replay.ptr<f32>, %[[N:.*]]: i64
-// CHECK: %[[BUF:.*]] = alloc : <1 x 32x128xbf16>
+// CHECK: %[[BUF:.*]] = alloc : <32x128xbf16>
 // CHECK: %[[AT:.*]] = arith.addi %[[N]], %[[N]]
 // CHECK: %[[V:.*]] = view %[[P]] offset %[[AT]]
-// CHECK: async_copy %[[V]], %[[BUF]][%[[ZERO:.*]]] :
+// CHECK: async_copy %[[V]], %[[BUF]] :
 // CHECK: %[[X:.*]] = load
-// CHECK: wait %[[BUF]][%[[ZERO]]]
-// CHECK: %[[S:.*]] = stage %[[BUF]][%[[ZERO]]] : {{.*}} -> <32x128xbf16, strides [128, 1], align 16, shared>
+// CHECK: wait %[[BUF]]
+// CHECK: %[[S:.*]] = stage %[[BUF]] : {{.*}} -> <32x128xbf16, strides [128, 1], align 16, shared>
 // CHECK: load %[[S]][
 // CHECK: scf.if
 // CHECK:   %[[U:.*]] = replay.load %[[S]][
@@ -41,10 +41,10 @@ replay.kernel @flush(%p: !replay.ptr<bf16>, %q: !replay.ptr<f32>, %n: i64, %i: i
 // many as there are. A loop reads it too.
 // CHECK-LABEL: replay.kernel @ring(
 // CHECK-SAME: i64, %{{.*}}: i32, %[[M:.*]]: i32)
-// CHECK: %[[BUF:.*]] = alloc : <1 x 10x128xbf16>
+// CHECK: %[[BUF:.*]] = alloc : <10x128xbf16>
 // CHECK: async_copy
 // CHECK: wait
-// CHECK: %[[S:.*]] = stage %[[BUF]][%{{.*}}] size %[[M]] : {{.*}} -> <?x128xbf16, strides [-128, 1], align 16, shared>
+// CHECK: %[[S:.*]] = stage %[[BUF]] size %[[M]] : {{.*}} -> <?x128xbf16, strides [-128, 1], align 16, shared>
 // CHECK: load %[[S]][
 // CHECK: scf.for
 // CHECK:   replay.load %[[S]][
@@ -215,23 +215,5 @@ replay.kernel @stored_in_a_loop(%p: !replay.ptr<bf16>, %n: i64, %i: i32, %m: i32
 replay.kernel @not_asked(%p: !replay.ptr<bf16>, %n: i64, %i: i32) num_warps(4) blocks_per_row(1) {
   %v = replay.view %p offset %n : !replay.ptr<bf16> -> !tile
   %t = replay.load %v[%i, %i] : !tile -> tensor<32x128xbf16>
-  replay.return
-}
-
-// -----
-
-// CHECK-LABEL: replay.kernel @has_roles(
-// CHECK-NOT: alloc
-// CHECK: return
-!tile = !replay.view<32x128xbf16, strides [128, 1], align 16>
-replay.kernel @has_roles(%p: !replay.ptr<bf16>, %n: i64, %i: i32)
-    num_warps(4) blocks_per_row(1) attributes {replay.stage_bytes = 2048 : i32} {
-  replay.roles producer {
-    %id = replay.program_id x
-  } consumer {
-    // expected-remark @+1 {{is not staged: its kernel has roles}}
-    %v = replay.view %p offset %n : !replay.ptr<bf16> -> !tile
-    %t = replay.load %v[%i, %i] : !tile -> tensor<32x128xbf16>
-  }
   replay.return
 }

@@ -447,37 +447,25 @@ replay.kernel @dot() num_warps(4) blocks_per_row(1) {
 //===----------------------------------------------------------------------===//
 
 // CHECK-LABEL: replay.kernel @alloc(
-// CHECK: alloc : <2 x 64x128xf32>
-replay.kernel @alloc() num_warps(4) blocks_per_row(1) {
-  %buf = replay.alloc : !replay.buffer<2 x 64x128xf32>
-  replay.return
-}
-
-// CHECK-LABEL: replay.kernel @roles(
-// CHECK: %[[BUF:.*]] = alloc
-// CHECK: roles producer {
-// CHECK-NEXT: replay.async_copy %{{.*}}, %[[BUF]][%{{.*}}] : <64x128xf32, strides [128, 1], align 16>, <2 x 64x128xf32>
-// CHECK-NEXT: } consumer {
-// CHECK-NEXT: replay.wait %[[BUF]][%{{.*}}] : <2 x 64x128xf32>
-// CHECK-NEXT: %[[S:.*]] = replay.stage %[[BUF]][%{{.*}}] : <2 x 64x128xf32> -> <64x128xf32, strides [128, 1], align 16, shared>
-// CHECK-NEXT: %{{.*}} = replay.load %[[S]][%{{.*}}, %{{.*}}] : <64x128xf32, strides [128, 1], align 16, shared> -> tensor<64x128xf32>
-// CHECK-NEXT: replay.release %[[BUF]][%{{.*}}] : <2 x 64x128xf32>
-// CHECK-NEXT: }
-replay.kernel @roles(%c0: i32, %i: i32) num_warps(4) blocks_per_row(1) {
+// CHECK: %[[BUF:.*]] = alloc : <64x128xf32>
+// CHECK-NEXT: async_copy %{{.*}}, %[[BUF]] : <64x128xf32, strides [128, 1], align 16>, <64x128xf32>
+// CHECK-NEXT: wait %[[BUF]] : <64x128xf32>
+// CHECK-NEXT: %[[S:.*]] = stage %[[BUF]] : <64x128xf32> -> <64x128xf32, strides [128, 1], align 16, shared>
+// CHECK-NEXT: load %[[S]][%{{.*}}, %{{.*}}] : <64x128xf32, strides [128, 1], align 16, shared> -> tensor<64x128xf32>
+// CHECK: stage %[[BUF]] size %{{.*}} : <64x128xf32> -> <?x128xf32, strides [-128, 1], align 16, shared>
+replay.kernel @alloc(%c0: i32, %m: i32) num_warps(4) blocks_per_row(1) {
   %v = builtin.unrealized_conversion_cast to
       !replay.view<64x128xf32, strides [128, 1], align 16>
-  %buf = replay.alloc : !replay.buffer<2 x 64x128xf32>
-  replay.roles producer {
-    replay.async_copy %v, %buf[%i] : !replay.view<64x128xf32,
-      strides [128, 1], align 16>, !replay.buffer<2 x 64x128xf32>
-  } consumer {
-    replay.wait %buf[%i] : !replay.buffer<2 x 64x128xf32>
-    %s = replay.stage %buf[%i] : !replay.buffer<2 x 64x128xf32>
-      -> !replay.view<64x128xf32, strides [128, 1], align 16, shared>
-    %t = replay.load %s[%c0, %c0] : !replay.view<64x128xf32, strides [128, 1],
-      align 16, shared> -> tensor<64x128xf32>
-    replay.release %buf[%i] : !replay.buffer<2 x 64x128xf32>
-  }
+  %buf = replay.alloc : !replay.buffer<64x128xf32>
+  replay.async_copy %v, %buf : !replay.view<64x128xf32, strides [128, 1],
+    align 16>, !replay.buffer<64x128xf32>
+  replay.wait %buf : !replay.buffer<64x128xf32>
+  %s = replay.stage %buf : !replay.buffer<64x128xf32>
+    -> !replay.view<64x128xf32, strides [128, 1], align 16, shared>
+  %t = replay.load %s[%c0, %c0] : !replay.view<64x128xf32, strides [128, 1],
+    align 16, shared> -> tensor<64x128xf32>
+  %r = replay.stage %buf size %m : !replay.buffer<64x128xf32>
+    -> !replay.view<?x128xf32, strides [-128, 1], align 16, shared>
   replay.return
 }
 

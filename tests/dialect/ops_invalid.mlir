@@ -998,220 +998,135 @@ replay.kernel @dot_too_thin() num_warps(1) blocks_per_row(1) {
 replay.kernel @alloc_in_branch(%c: i1) num_warps(1) blocks_per_row(1) {
   scf.if %c {
     // expected-error @+1 {{must stand directly in a kernel's body (A1)}}
-    %buf = replay.alloc : !replay.buffer<2 x 64x128xf32>
+    %buf = replay.alloc : !replay.buffer<64x128xf32>
   }
   replay.return
 }
 
 // -----
 
-replay.kernel @roles_in_branch(%c: i1) num_warps(1) blocks_per_row(1) {
-  scf.if %c {
-    // expected-error @+1 {{must stand directly in a kernel's body (G1)}}
-    replay.roles producer {
-      %p = replay.program_id x
-    } consumer {
-      %p = replay.program_id x
-    }
-  }
-  replay.return
-}
-
-// -----
-
-replay.kernel @copy_in_consumer(%i: i32) num_warps(1) blocks_per_row(1) {
-  %v = builtin.unrealized_conversion_cast to !replay.view<4x128xf32, strides [128, 1], align 16>
-  %buf = replay.alloc : !replay.buffer<2 x 4x128xf32>
-  replay.roles producer {
-    %p = replay.program_id x
-  } consumer {
-    // expected-error @+1 {{must stand in a producer region (G2)}}
-    replay.async_copy %v, %buf[%i]
-        : !replay.view<4x128xf32, strides [128, 1], align 16>, !replay.buffer<2 x 4x128xf32>
-  }
-  replay.return
-}
-
-// -----
-
-replay.kernel @wait_in_producer(%i: i32) num_warps(1) blocks_per_row(1) {
-  %buf = replay.alloc : !replay.buffer<2 x 4x128xf32>
-  replay.roles producer {
-    // expected-error @+1 {{must stand in a consumer region (G2)}}
-    replay.wait %buf[%i] : !replay.buffer<2 x 4x128xf32>
-  } consumer {
-    %p = replay.program_id x
-  }
-  replay.return
-}
-
-// -----
-
-replay.kernel @release_without_roles(%i: i32) num_warps(1) blocks_per_row(1) {
-  %buf = replay.alloc : !replay.buffer<2 x 4x128xf32>
-  // expected-error @+1 {{must stand in a consumer region (G2)}}
-  replay.release %buf[%i] : !replay.buffer<2 x 4x128xf32>
-  replay.return
-}
-
-// -----
-
-replay.kernel @wait_beside_roles(%i: i32) num_warps(1) blocks_per_row(1) {
-  %buf = replay.alloc : !replay.buffer<2 x 4x128xf32>
-  // expected-error @+1 {{must stand in a consumer region (G2)}}
-  replay.wait %buf[%i] : !replay.buffer<2 x 4x128xf32>
-  replay.roles producer {
-    %p = replay.program_id x
-  } consumer {
-    %p = replay.program_id x
-  }
-  replay.return
-}
-
-// -----
-
-replay.kernel @copy_other_size(%i: i32) num_warps(1) blocks_per_row(1) {
+replay.kernel @copy_other_size() num_warps(1) blocks_per_row(1) {
   %v = builtin.unrealized_conversion_cast to !replay.view<2x128xf32, strides [128, 1], align 16>
-  %buf = replay.alloc : !replay.buffer<2 x 4x128xf32>
-  replay.roles producer {
-    // expected-error @+1 {{sizes and element type must agree, and the view's memory be global (Y1)}}
-    replay.async_copy %v, %buf[%i]
-        : !replay.view<2x128xf32, strides [128, 1], align 16>, !replay.buffer<2 x 4x128xf32>
-  } consumer {
-    %p = replay.program_id x
-  }
-  replay.return
-}
-
-// -----
-
-replay.kernel @copy_other_element(%i: i32) num_warps(1) blocks_per_row(1) {
-  %v = builtin.unrealized_conversion_cast to !replay.view<4x128xi32, strides [128, 1], align 16>
-  %buf = replay.alloc : !replay.buffer<2 x 4x128xf32>
-  replay.roles producer {
-    // expected-error @+1 {{sizes and element type must agree, and the view's memory be global (Y1)}}
-    replay.async_copy %v, %buf[%i]
-        : !replay.view<4x128xi32, strides [128, 1], align 16>, !replay.buffer<2 x 4x128xf32>
-  } consumer {
-    %p = replay.program_id x
-  }
-  replay.return
-}
-
-// -----
-
-replay.kernel @copy_strided(%i: i32) num_warps(1) blocks_per_row(1) {
-  %v = builtin.unrealized_conversion_cast to !replay.view<4x128xf32, strides [1, 4], align 16>
-  %buf = replay.alloc : !replay.buffer<2 x 4x128xf32>
-  replay.roles producer {
-    // expected-error @+1 {{needs contiguous rows whose bytes and alignment are multiples of 16 (Y2)}}
-    replay.async_copy %v, %buf[%i]
-        : !replay.view<4x128xf32, strides [1, 4], align 16>, !replay.buffer<2 x 4x128xf32>
-  } consumer {
-    %p = replay.program_id x
-  }
-  replay.return
-}
-
-// -----
-
-replay.kernel @copy_unaligned(%i: i32) num_warps(1) blocks_per_row(1) {
-  %v = builtin.unrealized_conversion_cast to !replay.view<4x128xf32, strides [128, 1], align 8>
-  %buf = replay.alloc : !replay.buffer<2 x 4x128xf32>
-  replay.roles producer {
-    // expected-error @+1 {{needs contiguous rows whose bytes and alignment are multiples of 16 (Y2)}}
-    replay.async_copy %v, %buf[%i]
-        : !replay.view<4x128xf32, strides [128, 1], align 8>, !replay.buffer<2 x 4x128xf32>
-  } consumer {
-    %p = replay.program_id x
-  }
-  replay.return
-}
-
-// -----
-
-replay.kernel @copy_short_rows(%i: i32) num_warps(1) blocks_per_row(1) {
-  %v = builtin.unrealized_conversion_cast to !replay.view<4x2xf32, strides [16, 1], align 16>
-  %buf = replay.alloc : !replay.buffer<2 x 4x2xf32>
-  replay.roles producer {
-    // expected-error @+1 {{needs contiguous rows whose bytes and alignment are multiples of 16 (Y2)}}
-    replay.async_copy %v, %buf[%i]
-        : !replay.view<4x2xf32, strides [16, 1], align 16>, !replay.buffer<2 x 4x2xf32>
-  } consumer {
-    %p = replay.program_id x
-  }
-  replay.return
-}
-
-// -----
-
-replay.kernel @copy_shared(%i: i32) num_warps(1) blocks_per_row(1) {
-  %v = builtin.unrealized_conversion_cast to !replay.view<4x128xf32, strides [128, 1], align 16, shared>
-  %buf = replay.alloc : !replay.buffer<2 x 4x128xf32>
+  %buf = replay.alloc : !replay.buffer<4x128xf32>
   // expected-error @+1 {{sizes and element type must agree, and the view's memory be global (Y1)}}
-  replay.async_copy %v, %buf[%i]
-      : !replay.view<4x128xf32, strides [128, 1], align 16, shared>, !replay.buffer<2 x 4x128xf32>
+  replay.async_copy %v, %buf
+      : !replay.view<2x128xf32, strides [128, 1], align 16>, !replay.buffer<4x128xf32>
   replay.return
 }
 
 // -----
 
-replay.kernel @copy_some_rows_apart(%i: i32) num_warps(1) blocks_per_row(1) {
+replay.kernel @copy_other_element() num_warps(1) blocks_per_row(1) {
+  %v = builtin.unrealized_conversion_cast to !replay.view<4x128xi32, strides [128, 1], align 16>
+  %buf = replay.alloc : !replay.buffer<4x128xf32>
+  // expected-error @+1 {{sizes and element type must agree, and the view's memory be global (Y1)}}
+  replay.async_copy %v, %buf
+      : !replay.view<4x128xi32, strides [128, 1], align 16>, !replay.buffer<4x128xf32>
+  replay.return
+}
+
+// -----
+
+replay.kernel @copy_strided() num_warps(1) blocks_per_row(1) {
+  %v = builtin.unrealized_conversion_cast to !replay.view<4x128xf32, strides [1, 4], align 16>
+  %buf = replay.alloc : !replay.buffer<4x128xf32>
+  // expected-error @+1 {{needs adjacent rows whose bytes and alignment are multiples of 16 (Y2)}}
+  replay.async_copy %v, %buf
+      : !replay.view<4x128xf32, strides [1, 4], align 16>, !replay.buffer<4x128xf32>
+  replay.return
+}
+
+// -----
+
+replay.kernel @copy_unaligned() num_warps(1) blocks_per_row(1) {
+  %v = builtin.unrealized_conversion_cast to !replay.view<4x128xf32, strides [128, 1], align 8>
+  %buf = replay.alloc : !replay.buffer<4x128xf32>
+  // expected-error @+1 {{needs adjacent rows whose bytes and alignment are multiples of 16 (Y2)}}
+  replay.async_copy %v, %buf
+      : !replay.view<4x128xf32, strides [128, 1], align 8>, !replay.buffer<4x128xf32>
+  replay.return
+}
+
+// -----
+
+replay.kernel @copy_short_rows() num_warps(1) blocks_per_row(1) {
+  %v = builtin.unrealized_conversion_cast to !replay.view<2xf32, strides [1], align 16>
+  %buf = replay.alloc : !replay.buffer<2xf32>
+  // expected-error @+1 {{needs adjacent rows whose bytes and alignment are multiples of 16 (Y2)}}
+  replay.async_copy %v, %buf
+      : !replay.view<2xf32, strides [1], align 16>, !replay.buffer<2xf32>
+  replay.return
+}
+
+// -----
+
+replay.kernel @copy_shared() num_warps(1) blocks_per_row(1) {
+  %v = builtin.unrealized_conversion_cast to !replay.view<4x128xf32, strides [128, 1], align 16, shared>
+  %buf = replay.alloc : !replay.buffer<4x128xf32>
+  // expected-error @+1 {{sizes and element type must agree, and the view's memory be global (Y1)}}
+  replay.async_copy %v, %buf
+      : !replay.view<4x128xf32, strides [128, 1], align 16, shared>, !replay.buffer<4x128xf32>
+  replay.return
+}
+
+// -----
+
+replay.kernel @copy_some_rows_apart() num_warps(1) blocks_per_row(1) {
   %v = builtin.unrealized_conversion_cast to !replay.view<?x128xf32, strides [256, 1], align 16>
-  %buf = replay.alloc : !replay.buffer<2 x 4x128xf32>
-  // expected-error @+1 {{needs adjacent rows if they descend or their number is known only at run time (Y2)}}
-  replay.async_copy %v, %buf[%i]
-      : !replay.view<?x128xf32, strides [256, 1], align 16>, !replay.buffer<2 x 4x128xf32>
+  %buf = replay.alloc : !replay.buffer<4x128xf32>
+  // expected-error @+1 {{needs adjacent rows whose bytes and alignment are multiples of 16 (Y2)}}
+  replay.async_copy %v, %buf
+      : !replay.view<?x128xf32, strides [256, 1], align 16>, !replay.buffer<4x128xf32>
   replay.return
 }
 
 // -----
 
-replay.kernel @copy_descending_apart(%i: i32) num_warps(1) blocks_per_row(1) {
+replay.kernel @copy_descending_apart() num_warps(1) blocks_per_row(1) {
   %v = builtin.unrealized_conversion_cast to !replay.view<4x128xf32, strides [-256, 1], align 16>
-  %buf = replay.alloc : !replay.buffer<2 x 4x128xf32>
-  // expected-error @+1 {{needs adjacent rows if they descend or their number is known only at run time (Y2)}}
-  replay.async_copy %v, %buf[%i]
-      : !replay.view<4x128xf32, strides [-256, 1], align 16>, !replay.buffer<2 x 4x128xf32>
+  %buf = replay.alloc : !replay.buffer<4x128xf32>
+  // expected-error @+1 {{needs adjacent rows whose bytes and alignment are multiples of 16 (Y2)}}
+  replay.async_copy %v, %buf
+      : !replay.view<4x128xf32, strides [-256, 1], align 16>, !replay.buffer<4x128xf32>
   replay.return
 }
 
 // -----
 
-replay.kernel @stage_other_size(%i: i32) num_warps(1) blocks_per_row(1) {
-  %buf = replay.alloc : !replay.buffer<2 x 4x128xf32>
+replay.kernel @stage_other_size() num_warps(1) blocks_per_row(1) {
+  %buf = replay.alloc : !replay.buffer<4x128xf32>
   // expected-error @+1 {{element type and sizes must agree, and the memory be shared (X1)}}
-  %s = replay.stage %buf[%i] : !replay.buffer<2 x 4x128xf32>
+  %s = replay.stage %buf : !replay.buffer<4x128xf32>
       -> !replay.view<8x128xf32, strides [128, 1], align 16, shared>
   replay.return
 }
 
 // -----
 
-replay.kernel @stage_of_global_memory(%i: i32) num_warps(1) blocks_per_row(1) {
-  %buf = replay.alloc : !replay.buffer<2 x 4x128xf32>
+replay.kernel @stage_of_global_memory() num_warps(1) blocks_per_row(1) {
+  %buf = replay.alloc : !replay.buffer<4x128xf32>
   // expected-error @+1 {{element type and sizes must agree, and the memory be shared (X1)}}
-  %s = replay.stage %buf[%i] : !replay.buffer<2 x 4x128xf32>
+  %s = replay.stage %buf : !replay.buffer<4x128xf32>
       -> !replay.view<4x128xf32, strides [128, 1], align 16>
   replay.return
 }
 
 // -----
 
-replay.kernel @stage_without_size(%i: i32) num_warps(1) blocks_per_row(1) {
-  %buf = replay.alloc : !replay.buffer<2 x 4x128xf32>
+replay.kernel @stage_without_size() num_warps(1) blocks_per_row(1) {
+  %buf = replay.alloc : !replay.buffer<4x128xf32>
   // expected-error @+1 {{element type and sizes must agree, and the memory be shared (X1)}}
-  %s = replay.stage %buf[%i] : !replay.buffer<2 x 4x128xf32>
+  %s = replay.stage %buf : !replay.buffer<4x128xf32>
       -> !replay.view<?x128xf32, strides [128, 1], align 16, shared>
   replay.return
 }
 
 // -----
 
-replay.kernel @stage_apart(%i: i32) num_warps(1) blocks_per_row(1) {
-  %buf = replay.alloc : !replay.buffer<2 x 4x128xf32>
+replay.kernel @stage_apart() num_warps(1) blocks_per_row(1) {
+  %buf = replay.alloc : !replay.buffer<4x128xf32>
   // expected-error @+1 {{needs adjacent rows (X2)}}
-  %s = replay.stage %buf[%i] : !replay.buffer<2 x 4x128xf32>
+  %s = replay.stage %buf : !replay.buffer<4x128xf32>
       -> !replay.view<4x128xf32, strides [256, 1], align 16, shared>
   replay.return
 }

@@ -40,10 +40,10 @@ replay.kernel @state() num_warps(1) blocks_per_row(1) {
 }
 
 // CHECK-LABEL: replay.kernel @buffer(
-// CHECK: to !replay.buffer<2 x 64x128xf32>
-// CHECK: to !replay.buffer<3 x 32xbf16>
+// CHECK: to !replay.buffer<64x128xf32>
+// CHECK: to !replay.buffer<32xbf16>
 replay.kernel @buffer() num_warps(1) blocks_per_row(1) {
-  %0 = builtin.unrealized_conversion_cast to !replay.buffer<2 x 64x128xf32>
-  %1 = builtin.unrealized_conversion_cast to !replay.buffer<3 x 32xbf16>
+  %0 = builtin.unrealized_conversion_cast to !replay.buffer<64x128xf32>
+  %1 = builtin.unrealized_conversion_cast to !replay.buffer<32xbf16>
   replay.return
 }

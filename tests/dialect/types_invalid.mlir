@@ -90,17 +90,9 @@ replay.kernel @state_rank() num_warps(1) blocks_per_row(1) {
 
 // -----
 
-replay.kernel @buffer_stages() num_warps(1) blocks_per_row(1) {
-  // expected-error @+1 {{buffer needs at least one stage, not 0}}
-  %0 = builtin.unrealized_conversion_cast to !replay.buffer<0 x 16x16xf32>
-  replay.return
-}
-
-// -----
-
 replay.kernel @buffer_sizes() num_warps(1) blocks_per_row(1) {
-  // expected-error @+1 {{buffer stages must have one or two positive sizes}}
-  %0 = builtin.unrealized_conversion_cast to !replay.buffer<2 x 4x24x16xf32>
+  // expected-error @+1 {{buffer must have one or two positive sizes}}
+  %0 = builtin.unrealized_conversion_cast to !replay.buffer<4x24x16xf32>
   replay.return
 }
 

@@ -12,27 +12,26 @@
 
 namespace replayjit::internal {
 
-/// Streams `items` tiles through `blocks` blocks of the kernel and compares with
-/// fp64. Returns what is wrong, or nothing.
-inline std::string checkRowProducts(Device &device, const CompiledKernel &kernel,
-                                    int items, uint32_t blocks) {
+/// Multiplies as many tiles, one a block, and compares with fp64. Returns what
+/// is wrong, or nothing.
+inline std::string
+checkRowProducts(Device &device, const CompiledKernel &kernel, uint32_t count) {
   constexpr int rows = 64, columns = 128;
   std::mt19937 random(7);
   std::normal_distribution<float> normal;
-  std::vector<float> tiles(size_t(items) * rows * columns), x(columns);
+  std::vector<float> tiles(size_t(count) * rows * columns), x(columns);
   for (float &value : tiles)
     value = normal(random);
   for (float &value : x)
     value = normal(random);
-  std::vector<float> y(size_t(items) * rows, NAN);
+  std::vector<float> y(size_t(count) * rows, NAN);
 
   auto loaded = device.load(kernel);
   if (!loaded)
     return loaded.status().message;
   struct {
     uint64_t tiles, x, y;
-    int32_t items;
-  } args = {0, 0, 0, items};
+  } args = {};
   Status status = Status::ok();
   auto upload = [&](uint64_t &address, std::vector<float> &host,
                     const char *name) {
@@ -49,7 +48,7 @@ inline std::string checkRowProducts(Device &device, const CompiledKernel &kernel
   upload(args.x, x, "x");
   upload(args.y, y, "y");
   if (status)
-    status = device.launch(**loaded, blocks, &args, sizeof args);
+    status = device.launch(**loaded, count, &args, sizeof args);
   if (status)
     status = device.synchronize();
   if (status)

@@ -31,13 +31,6 @@ struct MergeBarriersPass
     : replayjit::internal::impl::MergeBarriersPassBase<MergeBarriersPass> {
   void runOnOperation() override {
     for (auto function : getOperation().getOps<LLVM::LLVMFuncOp>()) {
-      // With roles, stages are reused and not all warps meet.
-      auto roles = function.walk([](Operation *op) {
-        return nvvm::isMbarrierArrival(op) ? WalkResult::interrupt()
-                                           : WalkResult::advance();
-      });
-      if (roles.wasInterrupted())
-        continue;
       function.walk([](Block *block) {
         // In a loop a barrier also keeps a buffer until it has been read.
         for (Operation *op = block->getParentOp(); op; op = op->getParentOp())

@@ -19,10 +19,6 @@ bool nvvm::isBarrier(Operation *op) {
 
 bool nvvm::isShuffle(Operation *op) { return isa<NVVM::ShflOp>(op); }
 
-bool nvvm::isMbarrierArrival(Operation *op) {
-  return isa<NVVM::MBarrierArriveOp>(op);
-}
-
 Value nvvm::approximateReciprocal(OpBuilder &b, Location loc, Value value) {
   return NVVM::RcpApproxFtzF32Op::create(b, loc, b.getF32Type(), value);
 }
@@ -103,11 +99,7 @@ Value ThreadBuilder::lanesWhere(Value condition) {
 }
 
 void ThreadBuilder::barrier() {
-  if (kernel.hasRoles)
-    NVVM::BarrierOp::create(*this, TypeRange{}, i32(1),
-                            i32(32 * kernel.numWarps),
-                            NVVM::BarrierReductionAttr(), Value());
-  else if (kernel.numWarps == 1)
+  if (kernel.numWarps == 1)
     NVVM::SyncWarpOp::create(*this, i32(-1));
   else
     NVVM::BarrierOp::create(*this);

@@ -19,8 +19,6 @@ void addDialect(mlir::DialectRegistry &registry);
 /// All warps, or the lanes of one, meet.
 bool isBarrier(mlir::Operation *op);
 bool isShuffle(mlir::Operation *op);
-/// A thread's word that it has read a stage: of kernels with roles.
-bool isMbarrierArrival(mlir::Operation *op);
 
 /// 1 / `value`, off by an ulp or two; subnormals count as 0.
 mlir::Value approximateReciprocal(mlir::OpBuilder &b, mlir::Location loc,

@@ -31,8 +31,8 @@ def MergeBarriersPass : Pass<"replay-merge-barriers", "::mlir::ModuleOp"> {
     Where the stores to shared memory between two barriers need nothing that was
     read after the first, they move before it and the second barrier goes. Every
     exchange has a buffer of its own, so a barrier outside of loops has only to
-    order writes before reads, as a stage outside of roles is filled once. Blocks
-    within loops and kernels with roles stay as they are. No numeric effect.
+    order writes before reads. Blocks within loops stay as they are. No numeric
+    effect.
 
     Before: `st A; barrier; ld A; st B; barrier; ld B`;
     after: `st A; st B; barrier; ld A; ld B`.

@@ -77,7 +77,7 @@ struct KernelPattern : ReplayPattern<KernelOp> {
                                             signature.getConvertedTypes());
     auto function =
         LLVM::LLVMFuncOp::create(rewriter, op.getLoc(), op.getSymName(), type);
-    int threads = 32 * (kernel.numWarps + (kernel.hasRoles ? 1 : 0));
+    int threads = 32 * kernel.numWarps;
     nvvm::markKernel(function, threads, op->getAttr(kMaxRegisters));
     function->setAttr(kThreads, rewriter.getI32IntegerAttr(threads));
     function->setAttr(kBlocksPerRow,
@@ -210,10 +210,6 @@ LogicalResult checkPreconditions(KernelOp kernel) {
       if (!matchPattern(slice.getOffset(), m_Constant()))
         return op->emitOpError("needs a constant offset to be lowered; unroll "
                                "its loop with replay-unroll-tiles first");
-    if (auto copy = dyn_cast<AsyncCopyOp>(op))
-      if (llvm::any_of(copy.getView().getType().getStrides(),
-                       ShapedType::isDynamic))
-        return op->emitOpError("needs static strides to be lowered");
     if (auto constant = dyn_cast<arith::ConstantOp>(op))
       if (isa<RankedTensorType>(constant.getType()) &&
           !isa<SplatElementsAttr>(constant.getValue()))
@@ -281,7 +277,6 @@ struct ConvertReplayToNVVMPass
     markReads(kernel);
     KernelContext context;
     context.numWarps = kernel.getNumWarps();
-    context.hasRoles = !kernel.getBody().getOps<RolesOp>().empty();
     std::string name = kernel.getSymName().str();
     ModuleOp module = getOperation();
 

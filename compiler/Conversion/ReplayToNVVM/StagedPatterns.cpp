@@ -1,11 +1,9 @@
-//===- StagedPatterns.cpp - Shared buffers and roles ----------------------===//
+//===- StagedPatterns.cpp - Shared buffers and bulk copies ----------------===//
 //
-// A buffer is its stages one after another, then one mbarrier a stage that says
-// "full" (one arrival, and the bytes of its copy) and, where there are roles,
-// one that says "empty" (one arrival a consumer thread). Item i uses stage i
-// mod stages in round i / stages; a round's parity is what its waits ask for.
+// Behind a buffer stands an mbarrier that expects one arrival and the bytes of
+// the copy. The buffer is full when the mbarrier's first phase completes.
 //
-// Rows lie in the order of memory, the last of them at a stage's end if they
+// Rows lie in the order of memory, the last of them at the buffer's end if they
 // descend: row 0 has its place whatever their number is.
 //
 //===----------------------------------------------------------------------===//
@@ -22,50 +20,32 @@ using namespace replayjit::internal::replay;
 
 namespace {
 
-/// Addresses of one item's stage.
-struct Stage {
-  Value data, full, empty, parity;
-
-  Stage(ThreadBuilder &b, BufferType type, Value base, Value item) {
-    int64_t stages = type.getStages(), bytes = stageBytes(type);
-    Value count = b.i32(stages);
-    Value index = arith::RemUIOp::create(b, item, count);
-    Value round = arith::DivUIOp::create(b, item, count);
-    parity = arith::AndIOp::create(b, round, b.i32(1));
-    Type byte = b.getI8Type();
-    data = b.addressOf(base, b.mul(index, b.i32(bytes)), byte);
-    Value barriers = b.addressOf(base, b.mul(index, b.i32(8)), byte);
-    full = b.addressOf(barriers, stages * bytes, byte);
-    empty = b.addressOf(barriers, stages * bytes + stages * 8, byte);
-  }
-
-  static int64_t stageBytes(BufferType type) {
-    int64_t bytes = elementBytes(type.getElementType());
-    for (int64_t size : type.getShape())
-      bytes *= size;
-    return llvm::alignTo(bytes, 16);
-  }
-};
-
 int64_t rowBytes(BufferType type) {
   return elementBytes(type.getElementType()) *
          (type.getShape().size() == 2 ? type.getShape()[1] : 1);
 }
 
-/// From a stage's start to row 0 of what is seen as `view`.
+/// From a buffer's start to its mbarrier.
+int64_t barrierOffset(BufferType type) {
+  return llvm::alignTo(rowBytes(type) * type.getShape()[0], 16);
+}
+
+Value barrierOf(ThreadBuilder &b, BufferType type, Value buffer) {
+  return b.addressOf(buffer, barrierOffset(type), b.getI8Type());
+}
+
+/// From a buffer's start to row 0 of what is seen as `view`.
 int64_t firstRowOffset(ViewType view, BufferType type) {
   return view.getStrides()[0] < 0 ? rowBytes(type) * (type.getShape()[0] - 1)
                                   : 0;
 }
 
-Value isNumber(ThreadBuilder &b, Value number, int wanted) {
-  return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, number,
-                               b.i32(wanted));
-}
-
-void waitFor(ThreadBuilder &b, Value mbarrier, Value parity) {
-  // The suspend-time hint of the loop that this becomes, in nanoseconds.
-  NVVM::MBarrierTryWaitParityOp::create(b, mbarrier, parity, b.i32(0x989680));
+/// What follows at `b`'s insertion point runs in one thread.
+void beginInThread(ThreadBuilder &b, int thread) {
+  auto branch =
+      scf::IfOp::create(b, arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
+                                                 b.threadId(), b.i32(thread)));
+  b.setInsertionPointToStart(branch.thenBlock());
 }
 
 struct AllocPattern : ReplayPattern<AllocOp> {
@@ -75,42 +55,21 @@ struct AllocPattern : ReplayPattern<AllocOp> {
                   ConversionPatternRewriter &rewriter) const override {
     ThreadBuilder b(op.getLoc(), rewriter, kernel);
     BufferType type = op.getType();
-    int64_t stages = type.getStages(), bytes = Stage::stageBytes(type);
     kernel.sharedBytes = llvm::alignTo(kernel.sharedBytes, 128);
-    Value base = b.sharedAddress(kernel.reserveShared(stages * (bytes + 16)));
-    auto first = scf::IfOp::create(b, isNumber(b, b.threadId(), 0));
+    Value buffer =
+        b.sharedAddress(kernel.reserveShared(barrierOffset(type) + 8));
     {
       OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPointToStart(first.thenBlock());
-      for (int64_t i = 0; i < (kernel.hasRoles ? 2 : 1) * stages; ++i)
-        NVVM::MBarrierInitOp::create(
-            b, b.addressOf(base, stages * bytes + 8 * i, b.getI8Type()),
-            b.i32(i < stages ? 1 : 32 * kernel.numWarps), Value());
+      beginInThread(b, 0);
+      NVVM::MBarrierInitOp::create(b, barrierOf(b, type, buffer), b.i32(1),
+                                   Value());
     }
-    // Once for a run of buffers; both roles.
+    // Once for a run of buffers.
     if (!isa_and_present<AllocOp>(op->getNextNode())) {
       NVVM::FenceMbarrierInitOp::create(b);
       NVVM::BarrierOp::create(b);
     }
-    rewriter.replaceOp(op, base);
-    return success();
-  }
-};
-
-struct RolesPattern : ReplayPattern<RolesOp> {
-  using ReplayPattern::ReplayPattern;
-  LogicalResult
-  matchAndRewrite(RolesOp op, OneToNOpAdaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    ThreadBuilder b(op.getLoc(), rewriter, kernel);
-    Value isProducer = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
-                                             b.warp(), b.i32(kernel.numWarps));
-    auto branch = scf::IfOp::create(b, isProducer, /*withElseRegion=*/true);
-    rewriter.inlineBlockBefore(&op.getProducer().front(),
-                               branch.thenBlock()->getTerminator());
-    rewriter.inlineBlockBefore(&op.getConsumer().front(),
-                               branch.elseBlock()->getTerminator());
-    rewriter.eraseOp(op);
+    rewriter.replaceOp(op, buffer);
     return success();
   }
 };
@@ -123,37 +82,22 @@ struct AsyncCopyPattern : ReplayPattern<AsyncCopyOp> {
     ThreadBuilder b(op.getLoc(), rewriter, kernel);
     ViewType view = op.getView().getType();
     BufferType type = op.getBuffer().getType();
-    // One thread of the producer; without roles each copy has its own warp, so
-    // that none waits for the start of another.
-    int thread = 32 * (kernel.numCopies++ % kernel.numWarps);
-    auto first = scf::IfOp::create(b, kernel.hasRoles
-                                          ? isNumber(b, b.lane(), 0)
-                                          : isNumber(b, b.threadId(), thread));
-    b.setInsertionPointToStart(first.thenBlock());
-    Stage stage(b, type, adaptor.getBuffer()[0], adaptor.getItem()[0]);
-    // Round r may start once round r - 1 was released: a fresh barrier counts
-    // as having completed the round before the first.
-    if (kernel.hasRoles)
-      waitFor(b, stage.empty, arith::XOrIOp::create(b, stage.parity, b.i32(1)));
+    // Each copy has its own warp, so that none waits for the start of another.
+    beginInThread(b, 32 * (kernel.numCopies++ % kernel.numWarps));
+    Value buffer = adaptor.getBuffer()[0];
+    Value barrier = barrierOf(b, type, buffer);
     // A view's address is followed by its first size where the type has none.
     const bool isDynamic = ShapedType::isDynamic(view.getShape()[0]);
     Value rows = isDynamic ? adaptor.getView()[1] : b.i32(type.getShape()[0]);
     Value bytes = b.mul(rows, b.i32(rowBytes(type)));
-    NVVM::MBarrierArriveExpectTxOp::create(b, TypeRange{}, stage.full, bytes,
+    NVVM::MBarrierArriveExpectTxOp::create(b, TypeRange{}, barrier, bytes,
                                            NVVM::MemScopeKind::CTA,
                                            /*relaxed=*/false, Value());
     // The form of the copy that every PTX version with bulk copies has names
     // its destination in the cluster's shared memory, of which ours is a part.
     Value data = LLVM::AddrSpaceCastOp::create(
-        b, LLVM::LLVMPointerType::get(b.getContext(), kClusterSpace),
-        stage.data);
+        b, LLVM::LLVMPointerType::get(b.getContext(), kClusterSpace), buffer);
     Type byte = b.getI8Type();
-    auto copy = [&](Value to, Value from, Value length) {
-      auto part = NVVM::CpAsyncBulkGlobalToSharedClusterOp::create(
-          b, to, from, stage.full, length, Value(), Value());
-      if (Attribute dependent = op->getAttr(kArgDependent))
-        part->setAttr(kArgDependent, dependent);
-    };
     Value source = adaptor.getView()[0];
     if (isDynamic) {
       auto any = scf::IfOp::create(
@@ -166,17 +110,9 @@ struct AsyncCopyPattern : ReplayPattern<AsyncCopyOp> {
       source = b.addressOf(source, b.mul(b.extend(past), b.i64(-1)), byte);
       data = b.addressOf(b.addressOf(data, firstRowOffset(view, type), byte),
                          b.mul(b.extend(past), b.i64(-1)), byte);
-      copy(data, source, bytes);
-    } else if (view.getRank() == 1 || isDynamic ||
-               view.getStrides()[0] == view.getShape()[1]) {
-      copy(data, source, bytes);
-    } else {
-      for (int64_t row = 0; row < type.getShape()[0]; ++row)
-        copy(b.addressOf(data, row * rowBytes(type), byte),
-             b.addressOf(source, row * view.getStrides()[0],
-                         view.getElementType()),
-             b.i32(rowBytes(type)));
     }
+    NVVM::CpAsyncBulkGlobalToSharedClusterOp::create(b, data, source, barrier,
+                                                     bytes, Value(), Value());
     rewriter.eraseOp(op);
     return success();
   }
@@ -188,9 +124,12 @@ struct WaitPattern : ReplayPattern<WaitOp> {
   matchAndRewrite(WaitOp op, OneToNOpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     ThreadBuilder b(op.getLoc(), rewriter, kernel);
-    Stage stage(b, op.getBuffer().getType(), adaptor.getBuffer()[0],
-                adaptor.getItem()[0]);
-    waitFor(b, stage.full, stage.parity);
+    Value barrier =
+        barrierOf(b, op.getBuffer().getType(), adaptor.getBuffer()[0]);
+    // Parity 0: the first phase. The hint of how long the loop that this
+    // becomes may suspend a thread is in nanoseconds.
+    NVVM::MBarrierTryWaitParityOp::create(b, barrier, b.i32(0),
+                                          b.i32(0x989680));
     rewriter.eraseOp(op);
     return success();
   }
@@ -202,27 +141,11 @@ struct StagePattern : ReplayPattern<StageOp> {
   matchAndRewrite(StageOp op, OneToNOpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     ThreadBuilder b(op.getLoc(), rewriter, kernel);
-    BufferType type = op.getBuffer().getType();
-    Stage stage(b, type, adaptor.getBuffer()[0], adaptor.getItem()[0]);
-    SmallVector<Value> values = {b.addressOf(
-        stage.data, firstRowOffset(op.getType(), type), b.getI8Type())};
+    int64_t offset = firstRowOffset(op.getType(), op.getBuffer().getType());
+    SmallVector<Value> values = {
+        b.addressOf(adaptor.getBuffer()[0], offset, b.getI8Type())};
     llvm::append_range(values, adaptor.getSize());
     rewriter.replaceOpWithMultiple(op, {values});
-    return success();
-  }
-};
-
-struct ReleasePattern : ReplayPattern<ReleaseOp> {
-  using ReplayPattern::ReplayPattern;
-  LogicalResult
-  matchAndRewrite(ReleaseOp op, OneToNOpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    ThreadBuilder b(op.getLoc(), rewriter, kernel);
-    Stage stage(b, op.getBuffer().getType(), adaptor.getBuffer()[0],
-                adaptor.getItem()[0]);
-    // Each thread for itself, so that its own reads are ordered before.
-    NVVM::MBarrierArriveOp::create(b, b.getI64Type(), stage.empty);
-    rewriter.eraseOp(op);
     return success();
   }
 };
@@ -232,7 +155,6 @@ struct ReleasePattern : ReplayPattern<ReleaseOp> {
 void replayjit::internal::populateStagedPatterns(Patterns &patterns,
                                                  const TypeConverter &converter,
                                                  KernelContext &kernel) {
-  patterns.add<AllocPattern, RolesPattern, AsyncCopyPattern, WaitPattern,
-               StagePattern, ReleasePattern>(converter, patterns.getContext(),
-                                             kernel);
+  patterns.add<AllocPattern, AsyncCopyPattern, WaitPattern, StagePattern>(
+      converter, patterns.getContext(), kernel);
 }

@@ -18,9 +18,8 @@ inline constexpr unsigned kGlobalSpace = 1, kSharedSpace = 3, kClusterSpace = 7;
 
 /// Facts of the kernel being lowered, and its shared memory so far.
 struct KernelContext {
-  int numWarps = 1;      ///< Warps that hold tiles.
-  bool hasRoles = false; ///< One more warp produces.
-  int numCopies = 0;     ///< Asynchronous copies so far.
+  int numWarps = 1;
+  int numCopies = 0; ///< Asynchronous copies so far.
   int64_t sharedBytes = 0;
 
   /// The operands of the kernel's replay.on_overflow, converted.
