@@ -59,3 +59,20 @@ TEST_CASE("reading a stage without waiting for it is caught") {
   auto device = createEmulationDevice(*Target::parse("sm_90a"));
   CHECK(checkRowProducts(*device, *kernel, 2) != "");
 }
+
+TEST_CASE("a copy of what the kernel before may write comes after the wait") {
+  const std::string copy = "replay.async_copy", wait = "replay.wait";
+  const std::string text = replaced(readKernel(), "\"tiles\", replay.readonly",
+                                    "\"tiles\", replay.dependent");
+  for (const std::string &place : {copy, wait}) {
+    auto kernel =
+        compileKernel(replaced(text, "  " + place + " ",
+                               "  replay.await_predecessor\n  " + place + " "));
+    INFO(kernel.status().message);
+    REQUIRE(kernel);
+    auto device = createEmulationDevice(*Target::parse("sm_90a"));
+    std::string problem = checkRowProducts(*device, *kernel, 2);
+    CAPTURE(place, problem);
+    CHECK((problem == "") == (place == copy));
+  }
+}

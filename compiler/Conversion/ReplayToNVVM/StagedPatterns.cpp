@@ -111,8 +111,10 @@ struct AsyncCopyPattern : ReplayPattern<AsyncCopyOp> {
       data = b.addressOf(b.addressOf(data, firstRowOffset(view, type), byte),
                          b.mul(b.extend(past), b.i64(-1)), byte);
     }
-    NVVM::CpAsyncBulkGlobalToSharedClusterOp::create(b, data, source, barrier,
-                                                     bytes, Value(), Value());
+    auto copy = NVVM::CpAsyncBulkGlobalToSharedClusterOp::create(
+        b, data, source, barrier, bytes, Value(), Value());
+    if (Attribute dependent = op->getAttr(kArgDependent))
+      copy->setAttr(kArgDependent, dependent);
     rewriter.eraseOp(op);
     return success();
   }
