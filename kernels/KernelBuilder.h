@@ -22,8 +22,8 @@ struct ArgumentSpec {
   bool isPointer = true;
   bool isReadOnly = false; ///< Nothing writes it, and nothing else aliases it.
   /// What the kernel has written through another argument it does not read
-  /// through this one. So it is of all, though the cursor may stand in for an
-  /// absent force_flush, and finalState for state.
+  /// through this one. Two arguments may be one address all the same, where
+  /// neither is written or each block reads before it writes.
   bool isNoAlias = true;
   bool isDependent = false; ///< The kernel before may write it until the wait.
 };

@@ -6,11 +6,11 @@
 
 namespace replayjit::internal {
 
-/// The arguments of one launch: for each row and layer,
-/// the state of slot dst becomes checkpoint plus ring of slot src. A row whose
-/// src or dst is a null slot is skipped. Where src = dst the caller sets the
-/// cursor to 0 afterwards. A slot that is the dst of one row and the src of
-/// another, or the dst of two, ends undefined.
+/// The arguments of one launch: for each row and layer, the state of slot dst
+/// becomes checkpoint plus ring of slot src. A row whose src or dst is a null
+/// slot is skipped. Where src = dst the caller sets the cursor to 0 afterwards.
+/// A slot that is the dst of one row and the src of another, or the dst of two,
+/// ends undefined.
 struct MaterializeArgs {
   static constexpr const char *structName = "MaterializeArgs";
   static std::vector<ArgumentTable> tables();

@@ -1,5 +1,4 @@
-//===- MaterializeSpec.h - Of the kernel that folds rings --------*- C++
-//-*-===//
+//===- MaterializeSpec.h - Of the kernel that folds rings -------*- C++ -*-===//
 #ifndef REPLAYJIT_KERNELS_MATERIALIZE_MATERIALIZESPEC_H
 #define REPLAYJIT_KERNELS_MATERIALIZE_MATERIALIZESPEC_H
 
