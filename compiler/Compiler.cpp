@@ -17,7 +17,7 @@
 #include "mlir/Conversion/NVVMToLLVM/NVVMToLLVM.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMTypes.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/MLIRContext.h"
@@ -30,8 +30,8 @@ using namespace replayjit::internal;
 
 void replayjit::internal::registerDialects(DialectRegistry &registry) {
   registry.insert<replay::ReplayDialect, arith::ArithDialect, math::MathDialect,
-                  scf::SCFDialect, cf::ControlFlowDialect, LLVM::LLVMDialect>();
-  registerTranslations(registry); // With the NVVM dialect.
+                  scf::SCFDialect, cf::ControlFlowDialect>();
+  registerTranslations(registry); // With the LLVM and NVVM dialects.
   replay::registerLayoutModels(registry);
   // What the one conversion to LLVM (Pipeline.cpp) asks each dialect for.
   arith::registerConvertArithToLLVMInterface(registry);
@@ -215,7 +215,7 @@ private:
 
   /// Signature and launch configuration, from the thread program.
   Status readLaunch() {
-    auto function = module->lookupSymbol<LLVM::LLVMFuncOp>(kernel.name);
+    auto function = module->lookupSymbol<FunctionOpInterface>(kernel.name);
     auto integer = [&](StringRef name) {
       return (uint32_t)function->getAttrOfType<IntegerAttr>(name).getInt();
     };

@@ -4,7 +4,6 @@
 #include "compiler/Conversion/ReplayToNVVM/ReplayToNVVM.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Matchers.h"
@@ -30,11 +29,7 @@ Value lowered(OpBuilder &b, Operation *op) {
   if (auto root = dyn_cast<math::RsqrtOp>(op)) {
     if (!allows(root, FastMathFlags::afn))
       return Value();
-    return LLVM::CallIntrinsicOp::create(
-               b, op->getLoc(), b.getF32Type(),
-               b.getStringAttr("llvm.nvvm.rsqrt.approx.ftz.f"),
-               ValueRange{root.getOperand()})
-        .getResults();
+    return nvvm::approximateRsqrt(b, op->getLoc(), root.getOperand());
   }
   auto quotient = dyn_cast<arith::DivFOp>(op);
   if (!quotient || !allows(quotient, FastMathFlags::arcp))

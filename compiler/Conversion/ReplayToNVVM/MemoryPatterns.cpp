@@ -271,9 +271,8 @@ struct PointerPattern : ReplayPattern<PointerOp> {
   LogicalResult
   matchAndRewrite(PointerOp op, OneToNOpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
-    auto type = LLVM::LLVMPointerType::get(op.getContext(), kGlobalSpace);
-    rewriter.replaceOpWithNewOp<LLVM::IntToPtrOp>(op, type,
-                                                  adaptor.getAddress()[0]);
+    ThreadBuilder b(op.getLoc(), rewriter, kernel);
+    rewriter.replaceOp(op, b.globalAddress(adaptor.getAddress()[0]));
     return success();
   }
 };

@@ -4,7 +4,9 @@
 #include "compiler/Conversion/ReplayToNVVM/ReplayToNVVM.h"
 #include "dialect/ReplayDialect.h"
 
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMTypes.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/SetVector.h"
@@ -30,7 +32,7 @@ bool isShared(Value address) {
 struct MergeBarriersPass
     : replayjit::internal::impl::MergeBarriersPassBase<MergeBarriersPass> {
   void runOnOperation() override {
-    for (auto function : getOperation().getOps<LLVM::LLVMFuncOp>()) {
+    for (auto function : getOperation().getOps<FunctionOpInterface>()) {
       function.walk([](Block *block) {
         // In a loop a barrier also keeps a buffer until it has been read.
         for (Operation *op = block->getParentOp(); op; op = op->getParentOp())

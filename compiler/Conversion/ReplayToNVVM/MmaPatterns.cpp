@@ -33,18 +33,6 @@ Value cutToTf32(ThreadBuilder &b, Value value) {
   return arith::AndIOp::create(b, bits, b.i32(~0x1fff));
 }
 
-/// Two values rounded to a 16-bit type, the first in the low half.
-Value pack(ThreadBuilder &b, Value low, Value high, Type half) {
-  auto type = VectorType::get({2}, half);
-  Value vector = LLVM::PoisonOp::create(b, type);
-  for (auto [i, value] : llvm::enumerate(std::array{low, high}))
-    vector = LLVM::InsertElementOp::create(
-        b, vector, b.createOrFold<arith::TruncFOp>(half, value), b.i32(i));
-  if (half.isBF16())
-    return LLVM::BitcastOp::create(b, b.getI32Type(), vector);
-  return vector;
-}
-
 struct DotPattern : ReplayPattern<DotOp> {
   using ReplayPattern::ReplayPattern;
 
@@ -77,10 +65,10 @@ struct DotPattern : ReplayPattern<DotOp> {
       forEachTile(layout, sums, [&](int64_t m, int64_t n, auto &c) {
         forEachOf<4>(a.layout, [&](auto k) {
           auto ofA = [&](int64_t row, int i) {
-            return pack(b, a.at(row, k[i]), a.at(row, k[i + 1]), half);
+            return b.pack(a.at(row, k[i]), a.at(row, k[i + 1]), half);
           };
           auto ofB = [&](int i) {
-            return pack(b, bs.at(k[i], n), bs.at(k[i + 1], n), half);
+            return b.pack(bs.at(k[i], n), bs.at(k[i + 1], n), half);
           };
           c = b.mma({ofA(m, 0), ofA(m + 8, 0), ofA(m, 2), ofA(m + 8, 2)},
                     {ofB(0), ofB(2)}, c, half);

@@ -23,6 +23,13 @@ Value nvvm::approximateReciprocal(OpBuilder &b, Location loc, Value value) {
   return NVVM::RcpApproxFtzF32Op::create(b, loc, b.getF32Type(), value);
 }
 
+Value nvvm::approximateRsqrt(OpBuilder &b, Location loc, Value value) {
+  return LLVM::CallIntrinsicOp::create(
+             b, loc, b.getF32Type(),
+             b.getStringAttr("llvm.nvvm.rsqrt.approx.ftz.f"), value)
+      .getResults();
+}
+
 void nvvm::markKernel(Operation *function, int threads,
                       Attribute maxRegisters) {
   Builder b(function->getContext());
@@ -103,6 +110,39 @@ void ThreadBuilder::barrier() {
     NVVM::SyncWarpOp::create(*this, i32(-1));
   else
     NVVM::BarrierOp::create(*this);
+}
+
+void ThreadBuilder::initMbarrier(Value mbarrier) {
+  NVVM::MBarrierInitOp::create(*this, mbarrier, i32(1), Value());
+}
+
+void ThreadBuilder::fenceMbarriers() {
+  NVVM::FenceMbarrierInitOp::create(*this);
+  NVVM::BarrierOp::create(*this);
+}
+
+void ThreadBuilder::expectBytes(Value mbarrier, Value bytes) {
+  NVVM::MBarrierArriveExpectTxOp::create(*this, TypeRange{}, mbarrier, bytes,
+                                         NVVM::MemScopeKind::CTA,
+                                         /*relaxed=*/false, Value());
+}
+
+Value ThreadBuilder::clusterAddress(Value address) {
+  auto type = LLVM::LLVMPointerType::get(getContext(), kClusterSpace);
+  return LLVM::AddrSpaceCastOp::create(*this, type, address);
+}
+
+Operation *ThreadBuilder::bulkCopy(Value to, Value from, Value bytes,
+                                   Value mbarrier) {
+  return NVVM::CpAsyncBulkGlobalToSharedClusterOp::create(
+      *this, to, from, mbarrier, bytes, Value(), Value());
+}
+
+/// An mbarrier serves one phase, the first, whose parity is 0.
+void ThreadBuilder::awaitMbarrier(Value mbarrier) {
+  const int mostNanoseconds = 0x989680; // That a thread may be suspended.
+  NVVM::MBarrierTryWaitParityOp::create(*this, mbarrier, i32(0),
+                                        i32(mostNanoseconds));
 }
 
 SmallVector<Value> ThreadBuilder::mma(ArrayRef<Value> a, ArrayRef<Value> b,

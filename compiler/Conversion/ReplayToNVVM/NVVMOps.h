@@ -2,8 +2,7 @@
 //
 // What the conversion makes of the NVVM dialect, beside the methods of
 // ThreadBuilder. The dialect's header takes longer to compile than most files
-// that would use it: only NVVMOps.cpp, StagedPatterns.cpp and HostLowering.cpp
-// include it.
+// that would use it: only NVVMOps.cpp and HostLowering.cpp include it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef REPLAYJIT_COMPILER_CONVERSION_NVVMOPS_H
@@ -13,16 +12,20 @@
 
 namespace replayjit::internal::nvvm {
 
-/// What TableGen would write for a dependent dialect of a pass.
+/// What TableGen would write for a dependent dialect of a pass: NVVM, with
+/// which comes LLVM.
 void addDialect(mlir::DialectRegistry &registry);
 
 /// All warps, or the lanes of one, meet.
 bool isBarrier(mlir::Operation *op);
 bool isShuffle(mlir::Operation *op);
 
-/// 1 / `value`, off by an ulp or two; subnormals count as 0.
+/// 1 / `value`, and 1 / sqrt(`value`), off by an ulp or two; subnormals count
+/// as 0.
 mlir::Value approximateReciprocal(mlir::OpBuilder &b, mlir::Location loc,
                                   mlir::Value value);
+mlir::Value approximateRsqrt(mlir::OpBuilder &b, mlir::Location loc,
+                             mlir::Value value);
 
 /// Makes `function` an entry point of blocks of `threads` threads, each of at
 /// most `maxRegisters` registers if that is given.

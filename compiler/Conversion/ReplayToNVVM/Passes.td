@@ -63,7 +63,6 @@ def LowerMathForGPUPass : Pass<"replay-lower-math-for-gpu", "::mlir::ModuleOp"> 
     Numeric effect (PTX ISA, "Floating-Point Instructions"): relative errors up to
     2^-22.9 (rsqrt) and 2^-23 (rcp); numbers below 2^-126 count as 0.
   }];
-  let dependentDialects = ["::mlir::LLVM::LLVMDialect"]; // and nvvm::addDialect
 }
 
 def LowerMemoryForGPUPass : Pass<"replay-lower-memory-for-gpu", "::mlir::ModuleOp"> {

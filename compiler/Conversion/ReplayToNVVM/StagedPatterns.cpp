@@ -11,7 +11,6 @@
 #include "compiler/Conversion/ReplayToNVVM/ThreadProgram.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
@@ -61,14 +60,11 @@ struct AllocPattern : ReplayPattern<AllocOp> {
     {
       OpBuilder::InsertionGuard guard(b);
       beginInThread(b, 0);
-      NVVM::MBarrierInitOp::create(b, barrierOf(b, type, buffer), b.i32(1),
-                                   Value());
+      b.initMbarrier(barrierOf(b, type, buffer));
     }
     // Once for a run of buffers.
-    if (!isa_and_present<AllocOp>(op->getNextNode())) {
-      NVVM::FenceMbarrierInitOp::create(b);
-      NVVM::BarrierOp::create(b);
-    }
+    if (!isa_and_present<AllocOp>(op->getNextNode()))
+      b.fenceMbarriers();
     rewriter.replaceOp(op, buffer);
     return success();
   }
@@ -90,15 +86,9 @@ struct AsyncCopyPattern : ReplayPattern<AsyncCopyOp> {
     const bool isDynamic = ShapedType::isDynamic(view.getShape()[0]);
     Value rows = isDynamic ? adaptor.getView()[1] : b.i32(type.getShape()[0]);
     Value bytes = b.mul(rows, b.i32(rowBytes(type)));
-    NVVM::MBarrierArriveExpectTxOp::create(b, TypeRange{}, barrier, bytes,
-                                           NVVM::MemScopeKind::CTA,
-                                           /*relaxed=*/false, Value());
-    // The form of the copy that every PTX version with bulk copies has names
-    // its destination in the cluster's shared memory, of which ours is a part.
-    Value data = LLVM::AddrSpaceCastOp::create(
-        b, LLVM::LLVMPointerType::get(b.getContext(), kClusterSpace), buffer);
+    b.expectBytes(barrier, bytes);
     Type byte = b.getI8Type();
-    Value source = adaptor.getView()[0];
+    Value source = adaptor.getView()[0], data = b.clusterAddress(buffer);
     if (isDynamic) {
       auto any = scf::IfOp::create(
           b,
@@ -111,8 +101,7 @@ struct AsyncCopyPattern : ReplayPattern<AsyncCopyOp> {
       data = b.addressOf(b.addressOf(data, firstRowOffset(view, type), byte),
                          b.mul(b.extend(past), b.i64(-1)), byte);
     }
-    auto copy = NVVM::CpAsyncBulkGlobalToSharedClusterOp::create(
-        b, data, source, barrier, bytes, Value(), Value());
+    Operation *copy = b.bulkCopy(data, source, bytes, barrier);
     if (Attribute dependent = op->getAttr(kArgDependent))
       copy->setAttr(kArgDependent, dependent);
     rewriter.eraseOp(op);
@@ -126,12 +115,8 @@ struct WaitPattern : ReplayPattern<WaitOp> {
   matchAndRewrite(WaitOp op, OneToNOpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     ThreadBuilder b(op.getLoc(), rewriter, kernel);
-    Value barrier =
-        barrierOf(b, op.getBuffer().getType(), adaptor.getBuffer()[0]);
-    // Parity 0: the first phase. The hint of how long the loop that this
-    // becomes may suspend a thread is in nanoseconds.
-    NVVM::MBarrierTryWaitParityOp::create(b, barrier, b.i32(0),
-                                          b.i32(0x989680));
+    b.awaitMbarrier(
+        barrierOf(b, op.getBuffer().getType(), adaptor.getBuffer()[0]));
     rewriter.eraseOp(op);
     return success();
   }

@@ -4,6 +4,7 @@
 #include "compiler/Conversion/ReplayToNVVM/ReplayToNVVM.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -130,6 +131,22 @@ void ThreadBuilder::report(Value isReporter, Value kind, Value row, Value layer,
 void ThreadBuilder::barrierInLoop(Operation *op) {
   if (op->getParentOfType<scf::ForOp>())
     barrier();
+}
+
+Value ThreadBuilder::pack(Value low, Value high, Type half) {
+  auto type = VectorType::get({2}, half);
+  Value vector = LLVM::PoisonOp::create(*this, type);
+  for (auto [i, value] : llvm::enumerate(std::array{low, high}))
+    vector = LLVM::InsertElementOp::create(
+        *this, vector, createOrFold<arith::TruncFOp>(half, value), i32(i));
+  if (half.isBF16())
+    return LLVM::BitcastOp::create(*this, getI32Type(), vector);
+  return vector;
+}
+
+Value ThreadBuilder::globalAddress(Value number) {
+  auto type = LLVM::LLVMPointerType::get(getContext(), kGlobalSpace);
+  return LLVM::IntToPtrOp::create(*this, type, number);
 }
 
 Value ThreadBuilder::sharedAddress(int64_t bytes) {

@@ -1,11 +1,15 @@
 //===- ThreadProgram.h - What the lowering patterns share -------*- C++ -*-===//
+//
+// Operations of the LLVM and NVVM dialects, whose headers take longer to
+// compile than most patterns, are behind ThreadBuilder where several need them.
+//
+//===----------------------------------------------------------------------===//
 #ifndef REPLAYJIT_COMPILER_CONVERSION_THREADPROGRAM_H
 #define REPLAYJIT_COMPILER_CONVERSION_THREADPROGRAM_H
 
 #include "dialect/LinearLayout.h"
 #include "dialect/ReplayDialect.h"
 
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/Transforms/DialectConversion.h"
 
@@ -83,13 +87,17 @@ public:
                                      llvm::ArrayRef<mlir::Value> b,
                                      llvm::ArrayRef<mlir::Value> c,
                                      mlir::Type element);
-  /// All warps that hold tiles meet; shared memory written before is seen
-  /// after.
+  /// Two f32 rounded to bf16 or f16, the first in the low half, as `mma` takes
+  /// them.
+  mlir::Value pack(mlir::Value low, mlir::Value high, mlir::Type half);
+  /// All warps meet; shared memory written before is seen after.
   void barrier();
   /// A barrier if `op` stands in a loop: what it is about to overwrite may
   /// still be read by the previous iteration.
   void barrierInLoop(mlir::Operation *op);
 
+  /// An i64 as an address in global memory.
+  mlir::Value globalAddress(mlir::Value number);
   /// Address `bytes` into the block's shared memory.
   mlir::Value sharedAddress(int64_t bytes);
   mlir::Value addressOf(mlir::Value base, mlir::Value elements,
@@ -102,6 +110,22 @@ public:
                                       replay::LoadOp whole = {});
   void store(mlir::ValueRange values, mlir::Value address,
              mlir::Value predicate = {});
+
+  /// An mbarrier in shared memory, for one arrival and the bytes it announces.
+  void initMbarrier(mlir::Value mbarrier);
+  /// Behind the last of these: all threads, and copies, see them.
+  void fenceMbarriers();
+  /// Arrives and announces.
+  void expectBytes(mlir::Value mbarrier, mlir::Value bytes);
+  /// An address in the block's shared memory as one in the cluster's, of which
+  /// that is a part: every PTX version with bulk copies has them with such a
+  /// destination.
+  mlir::Value clusterAddress(mlir::Value address);
+  /// Starts a copy from global to shared memory; returns it.
+  mlir::Operation *bulkCopy(mlir::Value to, mlir::Value from, mlir::Value bytes,
+                            mlir::Value mbarrier);
+  /// Waits until all announced bytes are there.
+  void awaitMbarrier(mlir::Value mbarrier);
 
   /// Writes the error word as replay.report says, in the thread where
   /// `isReporter` (null: the block's first); continues behind it.
