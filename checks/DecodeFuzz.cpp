@@ -103,8 +103,8 @@ void fitToFormat(DecodeSpec &spec, float &lowerBound) {
 void fitToTriton(DecodeSpec &spec) {
   spec.ringFormat = RingFormat::Raw;
   spec.gate = Gate::Softplus;
-  spec.hasSeparateQkv = spec.hasRingIndices = spec.hasDstIndices =
-      spec.hasTrackIndices = spec.trapOnError = false;
+  spec.isCircular = spec.hasSeparateQkv = spec.hasRingIndices =
+      spec.hasDstIndices = spec.hasTrackIndices = spec.trapOnError = false;
 }
 
 /// Each fact by itself, and then what facts ask of each other.
@@ -128,7 +128,7 @@ DecodeSpec drawSpec(Draw &draw, float &lowerBound) {
   if (!traits.rings) {
     spec.ringDepth = 1;
     spec.ringFormat = RingFormat::Raw;
-    spec.hasRingIndices = false;
+    spec.isCircular = spec.hasRingIndices = false;
   }
   if (!traits.tokens) {
     spec.ringDepth = std::max(spec.ringDepth, 2);
@@ -137,9 +137,9 @@ DecodeSpec drawSpec(Draw &draw, float &lowerBound) {
   }
   if (spec.abi == LaunchAbi::Triton)
     fitToTriton(spec);
-  if (spec.ringFormat == RingFormat::Raw)
-    spec.isCircular = false;
-  else
+  if (spec.isCircular)
+    spec.ringDepth = std::max(spec.ringDepth, 2);
+  if (spec.ringFormat != RingFormat::Raw)
     fitToFormat(spec, lowerBound);
   return spec;
 }

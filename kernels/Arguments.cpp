@@ -133,7 +133,9 @@ std::string describe(ArgumentTable table, const Argument &argument,
   } else if (argument.kind == Kind::Stride) {
     const Argument &pointer = table[argument.pointer];
     text = fmt::format("elements from one {} of {} to the next",
-                       argument.isOfRows ? "row" : "slot",
+                       pointer.isPer(perToken) ? "token"
+                       : argument.isOfRows     ? "row"
+                                               : "slot",
                        spec ? pointer.name : divided(pointer.name, '_'));
   } else {
     text = wordOf(argument.type.fixed);

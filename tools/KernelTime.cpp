@@ -129,7 +129,7 @@ int64_t Pool::elementsOf(const Argument &tensor) const {
     if (stride.kind == Argument::Kind::Stride &&
         stride.of == std::string_view(tensor.name))
       return int64_t(memberOf(stride, &args)) *
-             (tensor.isPer(perRow) ? batch : args.slots);
+             (stride.isOfRows ? batch * tokensPerRow(spec) : args.slots);
   return innerElements(spec, tensor);
 }
 
@@ -160,10 +160,26 @@ Status Pool::allocate() {
   return uploadIndices();
 }
 
+/// Cursors of a launch as rows with drafts meet them, of which 1 to T hold each
+/// time: after `steps` launches.
+static int32_t usedByDrafts(const DecodeSpec &spec, int64_t steps,
+                            std::mt19937 &random) {
+  RingCursor cursor;
+  for (int64_t i = 0; i < steps; ++i)
+    cursor = acceptedCursor(spec, cursor, /*forced=*/false,
+                            1 + int(random() % spec.numTokens));
+  return cursor.writePos;
+}
+
 /// Slots, cursors and bases of all launches. Rings and destinations are those
-/// of the states; no row is tracked.
+/// of the states; no row is tracked. All rows have all their tokens.
 Status Pool::uploadIndices() {
   const int64_t count = launches * width, L = spec.ringDepth;
+  const int T = tokensPerRow(spec);
+  const bool hasDrafts = traitsOf(spec).drafts && L >= 2 * T;
+  std::vector<int32_t> offsets(batch + 1);
+  for (int row = 0; row <= batch; ++row)
+    offsets[row] = row * T;
   std::vector<int64_t> wide(count);
   std::vector<int32_t> narrow(count), cursors(count), bases(count),
       forced(count);
@@ -172,10 +188,13 @@ Status Pool::uploadIndices() {
       int64_t at = n * width + row;
       wide[at] = 1 + (n * batch + row) % slots;
       narrow[at] = int32_t(wide[at]);
-      cursors[at] = int32_t((n + row) % L);
+      cursors[at] = hasDrafts
+                        ? usedByDrafts(spec, (n + row) % (2 * L), random)
+                        : int32_t((n + row) % cursorEnd(spec));
       bases[at] = int32_t((3 * n + 5 * row) % L);
     }
   const std::vector<int32_t> none(2 * count, -1); // of either type
+  const std::vector<int32_t> tokens(count, T);
   const void *indices = spec.indexType == DataType::I64
                             ? static_cast<const void *>(wide.data())
                             : narrow.data();
@@ -183,7 +202,7 @@ Status Pool::uploadIndices() {
       {"stateIndices", indices},    {"ringIndices", indices},
       {"dstIndices", indices},      {"trackIndices", none.data()},
       {"writePos", cursors.data()}, {"ringBase", bases.data()},
-      {"forceFlush", forced.data()}};
+      {"forceFlush", forced.data()}, {"tokenCounts", tokens.data()}};
   for (const auto &[name, numbers] : values) {
     const Argument &array = find(decodeArguments(), name);
     if (!array.isThere(spec))
@@ -193,7 +212,11 @@ Status Pool::uploadIndices() {
         !status)
       return status;
   }
-  return Status::ok();
+  const Argument &ends = find(decodeArguments(), "tokenOffsets");
+  args.tokens = batch * T;
+  return ends.isThere(spec)
+             ? upload(ends, offsets.data(), 4 * offsets.size())
+             : Status::ok();
 }
 
 DecodeArgs Pool::launch(int n) const {

@@ -40,17 +40,17 @@ static constexpr auto decodeTable = linked(std::to_array<Argument>({
     pointer(MEMBER(state), arguments::state, {perSlot, HV, V, K}, Updated,
             Wide),
     stride(MEMBER(statePitch), "state"),
-    pointer(MEMBER(q), act, {perRow, qkv}, Input, Wide)
-        .says("q then k then v; or q alone, [B, H, K], if has_separate_qkv"),
+    pointer(MEMBER(q), act, {perToken, qkv}, Input, Wide)
+        .says("q then k then v; or q alone, [tokens, H, K], if has_separate_qkv"),
     stride(MEMBER(qStride), "q"),
 
-    pointer(MEMBER(a), gate, {perRow, HV, channels}, Input, WideIfKda),
+    pointer(MEMBER(a), gate, {perToken, HV, channels}, Input, WideIfKda),
     stride(MEMBER(aStride), "a"),
-    pointer(MEMBER(b), beta, {perRow, HV}, Input),
+    pointer(MEMBER(b), beta, {perToken, HV}, Input),
     stride(MEMBER(bStride), "b"),
     pointer(MEMBER(aLog), param, {HV}, Input),
     pointer(MEMBER(dtBias), bias, {HV, channels}, Input, WideIfKda),
-    pointer(MEMBER(out), output, {perRow, HV, V}, Written, Wide),
+    pointer(MEMBER(out), output, {perToken, HV, V}, Written, Wide),
     stride(MEMBER(outStride), "out"),
 
     pointer(MEMBER(dRing), ring, {perRing, HV, L, V}, Updated, Wide)
@@ -69,9 +69,9 @@ static constexpr auto decodeTable = linked(std::to_array<Argument>({
     number(MEMBER(lowerBound), f32)
         .says("of GATE_LOWER_BOUND: finite, negative"),
 
-    pointer(MEMBER(k), act, {perRow, H, K}, Input, Wide).only(ifSeparate),
+    pointer(MEMBER(k), act, {perToken, H, K}, Input, Wide).only(ifSeparate),
     stride(MEMBER(kStride), "k"),
-    pointer(MEMBER(v), act, {perRow, HV, V}, Input, Wide).only(ifSeparate),
+    pointer(MEMBER(v), act, {perToken, HV, V}, Input, Wide).only(ifSeparate),
     stride(MEMBER(vStride), "v"),
     pointer(MEMBER(ringBase), i32, {perRow}, Read)
         .only(ifCircular)
@@ -93,6 +93,13 @@ static constexpr auto decodeTable = linked(std::to_array<Argument>({
         .says("a replayjit_error_word_t"),
     count(MEMBER(ringSlots)).only(ifRingIndices),
     number(MEMBER(layer), i32).says("what an error word calls this launch"),
+    pointer(MEMBER(tokenCounts), i32, {perRow}, Read)
+        .only(ifCounted)
+        .says("tokens of each row, 0..T"),
+    pointer(MEMBER(tokenOffsets), i32, {perRowAndEnd}, Read)
+        .only(ifRagged)
+        .says("the first token of each row, and where the last row ends"),
+    count(MEMBER(tokens)).only(ifRagged).says("those of all rows"),
 }));
 #undef MEMBER
 static_assert(covers(decodeTable, sizeof(DecodeArgs)));

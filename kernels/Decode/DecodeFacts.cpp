@@ -16,6 +16,7 @@ using enum DataType;
 
 static constexpr auto ofStates = has<&FamilyTraits::states>;
 static constexpr auto ofTokens = has<&FamilyTraits::tokens>;
+static constexpr auto ofDrafts = has<&FamilyTraits::drafts>;
 /// A rebuild readout rounds its operands to the output's type.
 static bool hasOutType(const DecodeSpec &spec) {
   return traitsOf(spec).tokens ||
@@ -49,8 +50,9 @@ static constexpr Few rarely = {false, false, false, false, false, true};
 static constexpr Fact<DecodeSpec> decodeTable[] = {
     fact<&DecodeSpec::family>({
         .name = "family",
-        .doc = "Which kernel: of tokens with a ring, of tokens without one, of "
-               "rings to fold, or of the cursors of a step",
+        .doc = "Which kernel: of a token with a ring, of one without, of rings "
+               "to fold, of the cursors of a step, or of several tokens with a "
+               "ring",
         .flag = "--family",
     }),
     fact<&DecodeSpec::isKda>({
@@ -103,6 +105,15 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
         .flag = "-L,--ring-depth",
         .parts = {"l"},
         .draws = {1, 2, 3, 4, 5, 8, 8, 11, 16, 16, 19},
+    }),
+    fact<&DecodeSpec::numTokens>({
+        .name = "numTokens",
+        .in = ofDrafts,
+        .allowed = {1, maxTokens},
+        .doc = "Tokens that a row of verify has at most, T",
+        .flag = "-T,--tokens",
+        .parts = {"t"},
+        .draws = {1, 2, 3, 4, 4, 5, 8, 16},
     }),
     fact<&DecodeSpec::actType>({
         .name = "actType",
@@ -229,10 +240,17 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
     }),
     fact<&DecodeSpec::isCircular>({
         .name = "isCircular",
-        .doc = "A full ring wraps around and keeps its newest token; not with "
-               "raw rings",
+        .doc = "A full ring wraps around and keeps its newest tokens",
         .flag = "--circular",
         .parts = {"", "circ"},
+    }),
+    fact<&DecodeSpec::tokenRows>({
+        .name = "tokenRows",
+        .in = ofDrafts,
+        .doc = "How many tokens a row of verify has: T, those counted, or those "
+               "from one offset to the next",
+        .flag = "--token-rows",
+        .parts = {"", "counted", "ragged"},
     }),
     fact<&DecodeSpec::hasSeparateQkv>({
         .name = "hasSeparateQkv",

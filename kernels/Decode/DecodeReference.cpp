@@ -31,9 +31,10 @@ DecodeTensors::DecodeTensors(const DecodeSpec &spec, const DecodeArgs &args)
       dstIndices{spec.indexType, args.dstIndices, args.dstIndexStride},
       trackIndices{spec.indexType, args.trackIndices, args.trackIndexStride},
       writePos{DataType::I32, args.writePos, 1},
-      forceFlush{DataType::I32, args.forceFlush, 1}, ringBase{DataType::I32,
-                                                              args.ringBase,
-                                                              1} {
+      forceFlush{DataType::I32, args.forceFlush, 1},
+      ringBase{DataType::I32, args.ringBase, 1},
+      tokenCounts{DataType::I32, args.tokenCounts, 1},
+      tokenOffsets{DataType::I32, args.tokenOffsets, 1} {
   q = k = v = mixedQkv;
   if (spec.hasSeparateQkv) {
     k = {spec.actType, args.k, args.kStride};
@@ -53,7 +54,7 @@ static double softplus(double x) {
 
 /// R6. Reads K values of `tensor` from element `first` of `row`.
 static void readVector(const DecodeSpec &spec, const HostTensor &tensor,
-                       int row, int64_t first, double scale, double *result) {
+                       int64_t row, int64_t first, double scale, double *result) {
   double squares = 0;
   for (int i = 0; i < spec.headDimK; ++i) {
     result[i] = tensor.get(row, first + i);
@@ -75,7 +76,8 @@ double gateOf(const DecodeSpec &spec, double lowerBound, double aLog,
   return -rate * softplus(x);
 }
 
-DecodeToken readToken(const DecodeSpec &spec, const DecodeArgs &args, int row) {
+DecodeToken readToken(const DecodeSpec &spec, const DecodeArgs &args,
+                      int64_t row) {
   const DecodeTensors tensors(spec, args);
   const int H = spec.numKeyHeads, HV = spec.numValueHeads;
   const int K = spec.headDimK, V = spec.headDimV, G = gateWidth(spec);

@@ -7,8 +7,8 @@
 //
 // They take the arguments of a launch with *host* addresses in place of device
 // addresses. The rules of the operator contract (SGLang pull request #28451,
-// circular rings after #37739) are numbered here; the source names them where
-// it obeys them.
+// circular rings after #37739) are numbered here, those of several tokens a row
+// in Verify/VerifyReference.h; the source names them where it obeys them.
 //
 //  R1 A row whose state slot is null (NullSlot) writes zeros to its output and
 //     touches nothing else. Its other indices are not looked at.
@@ -63,6 +63,7 @@
 #define REPLAYJIT_KERNELS_DECODE_DECODEREFERENCE_H
 
 #include "kernels/Decode/DecodeArgs.h"
+#include "kernels/Families.h"
 
 #include <cstdint>
 #include <vector>
@@ -99,6 +100,7 @@ struct DecodeTensors {
   HostTensor state, dRing, kRing, gRing;
   HostTensor stateIndices, ringIndices, dstIndices, trackIndices;
   HostTensor writePos, forceFlush, ringBase;
+  HostTensor tokenCounts, tokenOffsets;
 };
 
 /// What one token of one row means, with every head's values side by side.
@@ -116,8 +118,10 @@ double gateOf(const DecodeSpec &spec, double lowerBound, double aLog, double x);
 /// exp of the `gateWidth` gates at `gates`, one for each of K channels.
 std::vector<double> decayOf(const DecodeSpec &spec, const double *gates);
 
-/// Reads the token of batch row `row` (R4 to R6).
-DecodeToken readToken(const DecodeSpec &spec, const DecodeArgs &args, int row);
+/// Reads the token at `place` in the lists of tokens: that of a batch row, where
+/// each has one (R4 to R6).
+DecodeToken readToken(const DecodeSpec &spec, const DecodeArgs &args,
+                      int64_t place);
 
 /// What a launch does with a batch row (R1 to R3, R14 to R16).
 struct DecodeRow {
@@ -128,12 +132,21 @@ struct DecodeRow {
   int64_t dstSlot = 0;    ///< Where a flush writes.
   int64_t trackSlot = -1; ///< -1: none
   RingCursor cursor;      ///< Family::Packed: zeros.
+  int64_t firstToken = 0; ///< In the lists of tokens.
+  int64_t numTokens = 1;  ///< Of a row that is no padding 1 or more.
   ErrorKind error = ErrorKind::None;
   int64_t badValue = 0; ///< What `error` is about.
 
   /// R14: the flush folds the history and leaves the token in the ring.
   bool keepsToken(const DecodeSpec &spec) const {
-    return spec.isCircular && flushes && !forced;
+    return spec.isCircular && flushes &&
+           (!forced || traitsOf(spec).drafts); // R22
+  }
+  /// Where the token is appended, if it is.
+  RingCursor end(const DecodeSpec &spec) const {
+    if (!flushes)
+      return cursor;
+    return {0, (cursor.base + cursor.writePos) % spec.ringDepth};
   }
 };
 
@@ -176,7 +189,17 @@ std::vector<double> materialize(const DecodeSpec &spec,
 std::vector<double> materialize(const DecodeSpec &spec, const DecodeArgs &args,
                                 int64_t slot, int valueHead, int ringRows);
 
-/// Runs a launch with tokens on host memory: writes out, state,
+/// A token of value head `hv` becomes the ring row after those that `cursor`
+/// counts (R11 to R14). `gates` are its own.
+struct RingRecord {
+  int hv;
+  const double *d, *k, *gates;
+};
+void appendRecord(const DecodeSpec &spec, const DecodeTensors &tensors,
+                  int64_t ringSlot, RingCursor cursor, const RingRecord &record,
+                  double &overflow);
+
+/// Runs a launch of one token a row on host memory: writes out, state,
 /// rings and error word as the rules say, computing in fp64 and rounding to the
 /// storage type what is stored.
 void replayStep(const DecodeSpec &spec, const DecodeArgs &args);

@@ -55,12 +55,8 @@ Status checkCircularDepth(const DecodeSpec &spec) {
 /// Expects what the family allows.
 static Status checkRingFormat(const DecodeSpec &spec) {
   const std::string_view format = wordOf(spec.ringFormat);
-  if (spec.ringFormat == RingFormat::Raw) {
-    if (spec.isCircular)
-      return Status::invalid("isCircular: true is not allowed with ringFormat "
-                             "raw; it needs prefix or predecayed");
-    return Status::ok();
-  }
+  if (spec.ringFormat == RingFormat::Raw)
+    return checkCircularDepth(spec);
   auto refused = [&](std::string_view where, std::string_view need) {
     return Status::invalid(fmt::format("ringFormat: {} is not allowed {}; {}",
                                        format, where, need));
@@ -115,7 +111,8 @@ static Status checkTritonAbi(const DecodeSpec &spec) {
   if (spec.ringFormat != RingFormat::Raw)
     return refused(fmt::format("ringFormat {}", wordOf(spec.ringFormat)),
                    "means a raw ring");
-  for (auto [has, field] : {std::pair{spec.hasSeparateQkv, "hasSeparateQkv"},
+  for (auto [has, field] : {std::pair{spec.isCircular, "isCircular"},
+                            {spec.hasSeparateQkv, "hasSeparateQkv"},
                             {spec.hasRingIndices, "hasRingIndices"},
                             {spec.hasDstIndices, "hasDstIndices"},
                             {spec.hasTrackIndices, "hasTrackIndices"},

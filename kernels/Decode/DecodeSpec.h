@@ -32,7 +32,8 @@
 namespace replayjit::internal {
 
 /// The largest sizes of a spec.
-inline constexpr int maxHeads = 1024, maxHeadDim = 256, maxRingDepth = 64;
+inline constexpr int maxHeads = 1024, maxHeadDim = 256, maxRingDepth = 64,
+                     maxTokens = 16;
 /// A tile row narrower than this has no tensor-core fragment.
 inline constexpr int minDotWidth = 16;
 
@@ -74,6 +75,16 @@ template <>
 inline constexpr std::array<std::string_view, 2> wordsOf<Gate> = {"softplus",
                                                                   "lowerBound"};
 
+/// Which tokens a row of several has, among those of all rows.
+enum class TokenRows : uint8_t {
+  Full,    ///< numTokens, behind those of the row before.
+  Counted, ///< The same places, of which token_counts says how many count.
+  Ragged,  ///< Those from one of token_offsets to the next.
+};
+template <>
+inline constexpr std::array<std::string_view, 3> wordsOf<TokenRows> = {
+    "full", "counted", "ragged"};
+
 /// How a launch hands over its arguments.
 enum class LaunchAbi : uint8_t {
   Native, ///< DecodeArgs: run-time strides, slot bounds, error word, any grid.
@@ -94,6 +105,7 @@ struct DecodeSpec {
   int headDimK = 128;
   int headDimV = 128;
   int ringDepth = 16; ///< L = 1 flushes at every step.
+  int numTokens = 1;  ///< T, the most that a row has.
 
   DataType actType = DataType::BF16;  ///< mixed_qkv
   DataType gateType = DataType::BF16; ///< a: actType or F32
@@ -113,8 +125,9 @@ struct DecodeSpec {
   /// Predecayed an fp32 or bf16 ring.
   RingFormat ringFormat = RingFormat::Raw;
   /// Logical row j lives at (ring_base + j) mod L, and a natural flush folds
-  /// the history alone (SGLang PR #37739). Not with Raw; L >= 2.
+  /// the history alone (SGLang PR #37739). L >= 2.
   bool isCircular = false;
+  TokenRows tokenRows = TokenRows::Full;
   bool hasSeparateQkv = false;
   bool hasRingIndices = false;
   bool hasDstIndices = false;

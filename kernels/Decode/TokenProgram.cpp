@@ -1,4 +1,4 @@
-//===- TokenProgram.cpp - One token of each row ---------------------------===//
+//===- TokenProgram.cpp - Tokens of each row ------------------------------===//
 //
 // The order of the steps is that of the operator contract (SGLang PR #28451).
 //
@@ -58,11 +58,16 @@ void TokenProgram::fixStrides() {
 void TokenProgram::row() {
   if (isNative)
     reportOverflow(b.argument("layer"));
+  tokenPlace = at.row64;
   readPlaces();
-  Value isThere = negated(isNull(at.slot));
+  Value isLive = isThere();
   b.branch(
-      b.allOf(isThere, allLegal()), [&] { liveRow(); },
-      [&] { nullRow(isThere); });
+      b.allOf(isLive, allLegal()), [&] { liveRow(); },
+      [&] {
+        nullRow();
+        if (isNative)
+          b.when(isLive, [&] { reportFailure(b.argument("layer")); });
+      });
 }
 
 /// Triton's kernels do not know how many there are.
@@ -91,8 +96,8 @@ void TokenProgram::readPlaces() {
 // Views of a token's arguments
 //===----------------------------------------------------------------------===//
 
-Value TokenProgram::inRow(const char *stride, Value column) {
-  return b.addI(b.mulI(at.row64, b.argument(stride)), b.toI64(column));
+Value TokenProgram::ofToken(const char *stride, Value column) {
+  return b.addI(b.mulI(tokenPlace, b.argument(stride)), b.toI64(column));
 }
 
 Value TokenProgram::vectorView(Value pointer, const char *name, DataType type,
@@ -106,18 +111,17 @@ Value TokenProgram::argumentView(const char *name, DataType type, Value offset,
   return vectorView(b.argument(name), name, type, offset, dim, headSize);
 }
 
-Value TokenProgram::outView() {
+Value TokenProgram::outView(Value isWanted) {
   Value column = b.addI(b.mulI(at.head, b.i32(spec.headDimV)), at.firstV);
-  return argumentView("out", spec.outType, inRow("outStride", column), at.vDim,
-                      spec.headDimV);
+  return argumentView("out", spec.outType, ofToken("outStride", column),
+                      onlyIf(isWanted, at.vDim), spec.headDimV);
 }
 
-void TokenProgram::nullRow(Value isThere) {
+void TokenProgram::nullRow() { b.storeTile(zeroOutput(), outView()); }
+
+Value TokenProgram::zeroOutput() {
   b.describe("out");
-  Value zeros = SplatOp::create(b, b.tileType({rows}), b.f32(0));
-  b.storeTile(zeros, outView());
-  if (isNative)
-    b.when(isThere, [&] { reportFailure(b.argument("layer")); });
+  return SplatOp::create(b, b.tileType({rows}), b.f32(0));
 }
 
 //===----------------------------------------------------------------------===//
@@ -138,9 +142,9 @@ TokenProgram::GateValues TokenProgram::readGate() {
     return b.loadTile(argumentView(name, type, offset, Dim{k, 1}, k), {keys});
   };
   Value a =
-      perChannel("a", spec.gateType, b.mulI(at.row64, b.argument("aStride")));
+      perChannel("a", spec.gateType, b.mulI(tokenPlace, b.argument("aStride")));
   Value bias = perChannel("dtBias", spec.biasType, b.i64(0));
-  Value beta = scalar("b", inRow("bStride", at.head));
+  Value beta = scalar("b", ofToken("bStride", at.head));
   Value aLog = scalar("aLog", b.toI64(at.head));
   b.describe("gate");
   // Either factor of the gate may be infinite or zero, but not this one.
@@ -165,7 +169,7 @@ Value TokenProgram::readKey(int part, Value scale) {
   Value head = at.keyHead;
   if (part == 1 && !spec.hasSeparateQkv)
     head = b.addI(b.i32(spec.numKeyHeads), head);
-  Value offset = inRow(isOwn ? "kStride" : "qStride", b.mulI(head, b.i32(k)));
+  Value offset = ofToken(isOwn ? "kStride" : "qStride", b.mulI(head, b.i32(k)));
   Value x = b.loadTile(
       argumentView(isOwn ? "k" : "q", spec.actType, offset, Dim{k, 1}, k),
       {keys});
@@ -180,12 +184,12 @@ Value TokenProgram::readKey(int part, Value scale) {
 Value TokenProgram::readValue() {
   Value column = b.addI(b.mulI(at.head, b.i32(spec.headDimV)), at.firstV);
   if (spec.hasSeparateQkv)
-    return b.loadTile(argumentView("v", spec.actType, inRow("vStride", column),
+    return b.loadTile(argumentView("v", spec.actType, ofToken("vStride", column),
                                    at.vDim, spec.headDimV),
                       {rows});
   // v follows q and k, so its alignment is also that of their size.
   int64_t before = 2 * spec.numKeyHeads * spec.headDimK;
-  Value offset = inRow("qStride", b.addI(b.i32(before), column));
+  Value offset = ofToken("qStride", b.addI(b.i32(before), column));
   return b.loadTile(argumentView("q", spec.actType, offset, at.vDim,
                                  std::gcd<int64_t>(before, spec.headDimV)),
                     {rows});
@@ -198,8 +202,6 @@ TokenProgram::Token TokenProgram::readToken() {
 }
 
 void TokenProgram::liveRow() {
-  // Not before the row is known to be live, though every row has inputs: a
-  // norm waits for q and k, and the state's loads would wait behind it.
   Token token = readToken();
   b.describe("readout");
   Value total;

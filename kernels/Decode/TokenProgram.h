@@ -1,7 +1,7 @@
-//===- TokenProgram.h - One token of each row -------------------*- C++ -*-===//
+//===- TokenProgram.h - Tokens of each row ----------------------*- C++ -*-===//
 //
 // What kernels that have tokens share: a block reads its part of the state and
-// the token, stores the output and leaves the new state behind.
+// a token, stores the output and leaves the new state behind.
 //
 //===----------------------------------------------------------------------===//
 #ifndef REPLAYJIT_KERNELS_DECODE_TOKENPROGRAM_H
@@ -33,8 +33,16 @@ protected:
     Value d = {}; ///< Once it is known.
   };
 
+  /// Its place in the lists of tokens, i64; at first that of the row.
+  Value tokenPlace;
+
   /// Reads the place of the row's ring, and checks it.
   virtual void readRing() {}
+  /// False for rows that are padding, whatever else they say.
+  virtual Value isThere() { return negated(isNull(at.slot)); }
+  /// What a block does for such a row, and for one that is not legal.
+  virtual void nullRow();
+  virtual void liveRow();
   /// Stores what the token makes of `state`. `total`: see readState.
   virtual void leave(Value state, const Token &token, Value total);
 
@@ -46,6 +54,14 @@ protected:
   Value vectorView(Value pointer, const char *name, DataType type, Value offset,
                    Dim dim, int64_t headSize);
 
+  /// The token at tokenPlace. Not before its row is known to be live, though
+  /// every row has inputs: a norm waits for q and k, and the state's loads
+  /// would wait behind it.
+  Token readToken();
+  /// The output of the token at tokenPlace, if `isWanted` (or not given).
+  Value outView(Value isWanted = {});
+  Value zeroOutput();
+
   const bool isNative;        ///< Else LaunchAbi::Triton.
   Value trackSlot, isTracked; ///< If the spec has track_indices.
 
@@ -54,14 +70,11 @@ private:
   void row();
   Value isSlot(Value slot);
   void readPlaces();
-  void nullRow(Value isThere);
-  void liveRow();
 
-  /// row * stride + head-dependent column.
-  Value inRow(const char *stride, Value column);
+  /// tokenPlace * stride + head-dependent column.
+  Value ofToken(const char *stride, Value column);
   Value argumentView(const char *name, DataType type, Value offset, Dim dim,
                      int64_t headSize);
-  Value outView();
 
   /// g as DecodeSpec::gate says, alpha = exp(g), beta = sigmoid(b).
   GateValues readGate();
@@ -69,7 +82,6 @@ private:
   /// so, and times `scale` if given.
   Value readKey(int part, Value scale = {});
   Value readValue();
-  Token readToken();
 };
 
 } // namespace replayjit::internal

@@ -133,7 +133,7 @@ TEST_CASE("materialize does not care about tokens", "[error]") {
   for (DecodeSpec spec : {DecodeSpec(), prefix(), predecayed()}) {
     spec.family = Family::Materialize;
     CHECK(validated(spec).message == "");
-    spec.isCircular = spec.ringFormat != RingFormat::Raw;
+    spec.isCircular = true;
     CHECK(validated(spec).message == "");
   }
 }
@@ -176,17 +176,53 @@ TEST_CASE("ring formats of running sums", "[error]") {
                 [](DecodeSpec &s) { s.ringType = DataType::BF16; }});
 }
 
-TEST_CASE("a circular ring has sums and a row to keep", "[error]") {
-  DecodeSpec good = predecayed();
+TEST_CASE("a circular ring has a row to keep", "[error]") {
+  for (DecodeSpec good : {DecodeSpec(), prefix(), predecayed()}) {
+    good.isCircular = true;
+    good.ringDepth = 2;
+    checkRefused(good, {{[](DecodeSpec &s) { s.ringDepth = 1; },
+                         "ringDepth: 1 is not allowed with isCircular; it must "
+                         "be 2 to 64"}});
+  }
+}
+
+TEST_CASE("verify has a ring that wraps and holds its tokens", "[error]") {
+  DecodeSpec good;
+  good.family = Family::Verify;
   good.isCircular = true;
-  good.ringDepth = 2;
-  checkRefused(good,
-               {{[](DecodeSpec &s) { s.ringFormat = RingFormat::Raw; },
-                 "isCircular: true is not allowed with ringFormat raw; it "
-                 "needs prefix or predecayed"},
-                {[](DecodeSpec &s) { s.ringDepth = 1; },
-                 "ringDepth: 1 is not allowed with isCircular; it must be 2 to "
-                 "64"}});
+  good.numTokens = 4;
+  checkRefused(
+      good,
+      {{[](DecodeSpec &s) { s.isCircular = false; },
+        "isCircular: false is not allowed for the verify family, whose rings "
+        "wrap; it must be true"},
+       {[](DecodeSpec &s) { s.ringDepth = 3; },
+        "ringDepth: 3 is not allowed for the verify family with numTokens = 4, "
+        "which a ring must hold; it must be 4 to 64"},
+       {[](DecodeSpec &s) { s.ringDepth = s.numTokens = 1; },
+        "ringDepth: 1 is not allowed with isCircular; it must be 2 to 64"},
+       {[](DecodeSpec &s) { s.numTokens = 17; },
+        "numTokens: 17 is not allowed; it must be 1 to 16"},
+       {[](DecodeSpec &s) { s.hasTrackIndices = true; },
+        "hasTrackIndices: true is not allowed for the verify family, which "
+        "does not know the tokens that hold; it must be false"},
+       {[](DecodeSpec &s) { s.abi = LaunchAbi::Triton; },
+        "abi: triton is not allowed with family verify; its signature is that "
+        "of the replay kernel"},
+       {[](DecodeSpec &s) { s.hasDstIndices = true; },
+        "hasDstIndices: true is not allowed for a circular ring without ring "
+        "indices: after a natural flush the last token would stay in the old "
+        "slot's ring; it must be false"}});
+  checkAllowed(good, {[](DecodeSpec &s) { s.ringDepth = 4; },
+                      [](DecodeSpec &s) { s.numTokens = 16; },
+                      [](DecodeSpec &s) { s.tokenRows = TokenRows::Ragged; },
+                      [](DecodeSpec &s) { s.hasForceFlush = false; },
+                      [](DecodeSpec &s) { s.hasRingIndices = true; },
+                      [](DecodeSpec &s) { s.readout = Readout::Rebuild; }});
+  // Others have one token a row, whatever the fact says.
+  DecodeSpec replay;
+  replay.numTokens = 99;
+  CHECK(validated(replay).message == "");
 }
 
 TEST_CASE("KDA has both readouts", "[error]") {

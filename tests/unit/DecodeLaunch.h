@@ -40,19 +40,21 @@ public:
     args.slots = slots;
     args.scale = 0.5f;
     args.stateIndexStride = 2;
+    const int tokens = batch * tokensPerRow(spec);
+    args.tokens = tokens;
     if (spec.hasSeparateQkv) {
-      args.q = make(spec.actType, batch, H * K, args.qStride);
-      args.k = make(spec.actType, batch, H * K + 4, args.kStride);
-      args.v = make(spec.actType, batch, HV * V, args.vStride);
+      args.q = make(spec.actType, tokens, H * K, args.qStride);
+      args.k = make(spec.actType, tokens, H * K + 4, args.kStride);
+      args.v = make(spec.actType, tokens, HV * V, args.vStride);
     } else {
-      args.q = make(spec.actType, batch, 2 * H * K + HV * V, args.qStride);
+      args.q = make(spec.actType, tokens, 2 * H * K + HV * V, args.qStride);
     }
-    args.a = make(spec.gateType, batch, HV * G, args.aStride);
-    args.b = make(spec.betaType, batch, HV, args.bStride);
+    args.a = make(spec.gateType, tokens, HV * G, args.aStride);
+    args.b = make(spec.betaType, tokens, HV, args.bStride);
     int64_t unused;
     args.aLog = make(spec.paramType, 1, HV, unused);
     args.dtBias = make(spec.biasType, 1, HV * G, unused);
-    args.out = make(spec.outType, batch, HV * V, args.outStride);
+    args.out = make(spec.outType, tokens, HV * V, args.outStride);
     args.state = make(spec.stateType, slots, HV * V * K, args.statePitch);
     args.dRing = make(spec.ringType, slots, HV * L * V, args.dPitch);
     args.kRing = make(spec.ringType, slots, H * L * K, args.kPitch);
@@ -64,6 +66,8 @@ public:
     args.writePos = make(DataType::I32, 1, batch, unused);
     args.forceFlush = make(DataType::I32, 1, batch, unused);
     args.ringBase = make(DataType::I32, 1, batch, unused);
+    args.tokenCounts = make(DataType::I32, 1, batch, unused);
+    args.tokenOffsets = make(DataType::I32, 1, batch + 1, unused);
     args.ringSlots = slots;
     args.errorWord = reinterpret_cast<uint64_t>(&error);
     DecodeTensors t = tensors();
@@ -74,7 +78,10 @@ public:
       t.trackIndices.set(row, 0, -1);
       for (const HostTensor &tensor : {t.writePos, t.forceFlush, t.ringBase})
         tensor.set(row, 0, 0);
+      t.tokenCounts.set(row, 0, tokensPerRow(spec));
     }
+    for (int row = 0; row <= batch; ++row)
+      t.tokenOffsets.set(row, 0, row * tokensPerRow(spec));
     for (int hv = 0; hv < HV; ++hv) {
       t.aLog.set(0, hv, 0.3 * normal(random));
       for (int i = 0; i < G; ++i)
@@ -98,7 +105,7 @@ public:
   void freshInputs() {
     DecodeTensors t = tensors();
     const int HV = spec.numValueHeads;
-    for (int row = 0; row < args.batch; ++row) {
+    for (int row = 0; row < args.tokens; ++row) {
       for (int i = 0; i < spec.numKeyHeads * spec.headDimK; ++i)
         t.q.set(row, i, normal(random));
       for (int i = 0; i < spec.numKeyHeads * spec.headDimK; ++i)

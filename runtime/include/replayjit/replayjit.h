@@ -103,7 +103,8 @@ REPLAYJIT_API void replayjit_error_destroy(replayjit_error_t *error);
 typedef enum replayjit_family_t {
   REPLAYJIT_FAMILY_REPLAY = 0,     /* Checkpoint and ring; decode. */
   REPLAYJIT_FAMILY_PACKED = 1,     /* No ring: the state at every token. */
-  REPLAYJIT_FAMILY_MATERIALIZE = 2 /* Checkpoint plus ring into a slot. */
+  REPLAYJIT_FAMILY_MATERIALIZE = 2, /* Checkpoint plus ring into a slot. */
+  REPLAYJIT_FAMILY_VERIFY = 5 /* Checkpoint and ring; several tokens a row. */
 } replayjit_family_t;
 
 typedef enum replayjit_type_t {
@@ -125,6 +126,14 @@ typedef enum replayjit_ring_format_t {
   REPLAYJIT_RING_PREDECAYED = 2 /* P and k exp(-P) */
 } replayjit_ring_format_t;
 
+/* Which tokens a row of VERIFY has. Inputs and outputs are lists of the tokens of
+ * all rows, and row r has those from place r*T on. */
+typedef enum replayjit_token_rows_t {
+  REPLAYJIT_TOKENS_FULL = 0,    /* T of them. */
+  REPLAYJIT_TOKENS_COUNTED = 1, /* token_counts[r] of them. */
+  REPLAYJIT_TOKENS_RAGGED = 2   /* token_offsets[r] to token_offsets[r+1]. */
+} replayjit_token_rows_t;
+
 typedef enum replayjit_null_slot_t {
   REPLAYJIT_NULL_NEGATIVE = 0,    /* slot < 0 is padding */
   REPLAYJIT_NULL_NON_POSITIVE = 1 /* slot <= 0 is */
@@ -145,8 +154,9 @@ typedef enum replayjit_abi_t {
  * replayjit_type_t. What a family does not have is ignored. */
 typedef struct replayjit_decode_spec_t {
   uint32_t struct_size;
-  /* Which kernel: of tokens with a ring, of tokens without one, of rings to
-   * fold, or of the cursors of a step: a replayjit_family_t [replay] */
+  /* Which kernel: of a token with a ring, of one without, of rings to fold, of
+   * the cursors of a step, or of several tokens with a ring: a
+   * replayjit_family_t [replay] */
   int32_t family;
   int32_t is_kda; /* Kimi Delta Attention: the gate is a vector over K [0] */
   int32_t num_key_heads;   /* Key heads, H; 1 to 1024 [16] */
@@ -155,6 +165,8 @@ typedef struct replayjit_decode_spec_t {
   int32_t head_dim_v;      /* Size of a value head, V; 1 to 256 [128] */
   /* Tokens between two flushes, L; packed has no ring, so 1; 1 to 64 [16] */
   int32_t ring_depth;
+  int32_t num_tokens; /* Tokens that a row of verify has at most, T; 1 to 16
+                       * [1] */
   int32_t act_type;   /* Type of q, k and v [bf16] */
   int32_t gate_type;  /* Type of a: that of q, or fp32 [bf16] */
   int32_t beta_type;  /* Type of b: that of q, or fp32 [bf16] */
@@ -174,9 +186,11 @@ typedef struct replayjit_decode_spec_t {
    * norm and as many value heads as key heads: a replayjit_ring_format_t
    * [raw] */
   int32_t ring_format;
-  /* A full ring wraps around and keeps its newest token; not with raw rings
-   * [0] */
-  int32_t is_circular;
+  int32_t is_circular; /* A full ring wraps around and keeps its newest tokens
+                        * [0] */
+  /* How many tokens a row of verify has: T, those counted, or those from one
+   * offset to the next: a replayjit_token_rows_t [full] */
+  int32_t token_rows;
   /* q, k and v are three tensors instead of one [0] */
   int32_t has_separate_qkv;
   int32_t has_ring_indices; /* Rings have indices of their own [0] */
@@ -505,10 +519,12 @@ replayjit_kernel_tuning(const replayjit_kernel_t *kernel,
 
 /*===- Launches -----------------------------------------------------------===*/
 
-/* The arguments of a decode step, REPLAY or PACKED. Inner dimensions are dense.
- * What the spec does not have is ignored. Strides and pitches are at most 2^32
- * bytes. Inputs may repeat (stride 0); indices of slots that are written may not
- * where there are two rows or more. */
+/* The arguments of a decode step, REPLAY, PACKED or VERIFY. Inner dimensions are
+ * dense. What the spec does not have is ignored. Strides and pitches are at most
+ * 2^32 bytes. Inputs may repeat (stride 0); indices of slots that are written may
+ * not where there are two rows or more. Tensors of `tokens` list one a row; of
+ * VERIFY those of all rows (see replayjit_token_rows_t). A row of VERIFY without
+ * tokens is padding; outputs at its places past its last token are zeros. */
 typedef struct replayjit_decode_args_t {
   uint32_t struct_size;
   uint32_t reserved;
@@ -516,18 +532,18 @@ typedef struct replayjit_decode_args_t {
   int64_t state_index_stride; /* [1] */
   int32_t batch;              /* B; 0 is a valid no-op */
   int32_t slots;              /* Of state; and of the rings, see ring_slots */
-  uint64_t write_pos;         /* [B] int32: ring rows in use, 0..L-1 */
+  uint64_t write_pos; /* [B] int32: ring rows in use, 0..L-1; VERIFY 0..L-T */
   uint64_t state;             /* [slots, HV, V, K], read and written */
   int64_t state_pitch;        /* From slot to slot, >= HV*V*K */
-  uint64_t q;                 /* [B, 2*H*K + HV*V], q then k then v; or q */
+  uint64_t q; /* [tokens, 2*H*K + HV*V], q then k then v; or q */
   int64_t q_stride;           /* Of a row of q, or of all three */
-  uint64_t a;                 /* GDN [B, HV]; KDA [B, HV, K] */
+  uint64_t a;                 /* GDN [tokens, HV]; KDA [tokens, HV, K] */
   int64_t a_stride;
-  uint64_t b; /* [B, HV] */
+  uint64_t b; /* [tokens, HV] */
   int64_t b_stride;
   uint64_t a_log;   /* [HV] */
   uint64_t dt_bias; /* GDN [HV]; KDA [HV, K] */
-  uint64_t out;     /* [B, HV, V] */
+  uint64_t out;     /* [tokens, HV, V] */
   int64_t out_stride;
   uint64_t d_ring; /* [ring_slots, HV, L, V] */
   int64_t d_pitch;
@@ -535,12 +551,13 @@ typedef struct replayjit_decode_args_t {
   int64_t k_pitch;
   uint64_t g_ring; /* [ring_slots, HV, L], KDA [.., HV, L, K] */
   int64_t g_pitch;
-  uint64_t force_flush; /* [B] int32, if has_force_flush */
+  uint64_t force_flush; /* [B] int32, if has_force_flush: not 0: REPLAY writes
+                         * the state, VERIFY that before the tokens */
   float scale;          /* Of q, after its norm [1] */
   float lower_bound;    /* Of that gate: finite, negative [-5] */
-  uint64_t k;           /* [B, H, K], if has_separate_qkv */
+  uint64_t k;           /* [tokens, H, K], if has_separate_qkv */
   int64_t k_stride;
-  uint64_t v; /* [B, HV, V], if has_separate_qkv */
+  uint64_t v; /* [tokens, HV, V], if has_separate_qkv */
   int64_t v_stride;
   uint64_t ring_base;         /* [B] int32, if is_circular */
   uint64_t ring_indices;      /* [B], if has_ring_indices */
@@ -552,6 +569,9 @@ typedef struct replayjit_decode_args_t {
   uint64_t error_word;        /* A replayjit_error_word_t on the device, or 0 */
   int32_t ring_slots;         /* If has_ring_indices; else slots */
   int32_t layer;              /* What an error word calls this launch */
+  uint64_t token_counts;      /* [B] int32, if TOKENS_COUNTED: 0..T */
+  uint64_t token_offsets;     /* [B + 1] int32, if TOKENS_RAGGED */
+  int32_t tokens;             /* Those of all rows, if TOKENS_RAGGED */
 } replayjit_decode_args_t;
 
 /* One layer of a materialize launch; an array of these lies in device memory,
@@ -609,7 +629,9 @@ typedef struct replayjit_error_word_t {
                   * should be empty, 9 tokens that are folded already, 10
                   * advance_by, 11 a step that is not the one to commit. Of a
                   * row that is no padding: 12 a number beyond fp16, stored as
-                  * its largest; such a row may count more than once */
+                  * its largest; such a row may count more than once. Of
+                  * VERIFY: 13 tokens that are not within the list of all, 14
+                  * more tokens than num_tokens or fewer than none */
   int32_t row;
   int32_t layer; /* That of the launch, or its place in the table of a
                   * materialize launch. Of a plan, whose rows all layers share:
