@@ -90,14 +90,13 @@ ArgumentMirrors::ArgumentMirrors(const MirrorLayout &layout,
   for (const Argument &argument : table)
     if (argument.kind == Argument::Kind::Pointer && !argument.isPer(perSlot) &&
         !argument.isPer(perRing))
-      all[argument.name] =
-          layout.dense(argument, argument.isPer(perRow) ? rows : 1);
+      all[argument.name] = layout.dense(argument, argument.entries(rows, rows));
   int tensors = 0, indices = 0;
   for (const Argument &argument : table) {
     if (argument.kind != Argument::Kind::Stride)
       continue;
     const Argument &pointer = table[argument.pointer];
-    if (!pointer.isPer(perRow))
+    if (!argument.isOfRows)
       continue;
     TensorMirror &mirror = all.at(pointer.name);
     if (mirror.dims.size() == 1)

@@ -84,6 +84,10 @@ static Status checkRows(Device &device, void *stream, const DecodeSpec &spec,
     if (spec.isCircular)
       arrays.take(args.ringBase, args.batch, ofInt);
   }
+  if (tokenRowsOf(spec) == TokenRows::Counted)
+    arrays.take(args.tokenCounts, args.batch, ofInt);
+  if (tokenRowsOf(spec) == TokenRows::Ragged)
+    arrays.take(args.tokenOffsets, args.batch + int64_t(1), ofInt);
   return checkCopies(device, arrays, spec, args);
 }
 

@@ -164,6 +164,27 @@ static void check_specs(void) {
   write_pos = L;
   FAILS(replayjit_ring_cursor_advance(&spec, &write_pos, &base, 0),
         REPLAYJIT_INVALID_ARGUMENT, "write_pos: 4 is not allowed");
+  write_pos = 1;
+  FAILS(replayjit_ring_cursor_accept(&spec, &write_pos, &base, 0, 2),
+        REPLAYJIT_INVALID_ARGUMENT, "accepted: 2 is not allowed");
+
+  spec.family = REPLAYJIT_FAMILY_VERIFY; /* L = 4 */
+  spec.is_circular = 1;
+  spec.num_tokens = 2;
+  write_pos = 0;
+  OK(replayjit_ring_cursor_accept(&spec, &write_pos, &base, 1, 1));
+  CHECK(write_pos == 1 && base == 0);
+  OK(replayjit_ring_cursor_accept(&spec, &write_pos, &base, 0, 2));
+  CHECK(write_pos == 2 && base == 1); /* 1 + 2T > L: folded. */
+  OK(replayjit_ring_cursor_accept(&spec, &write_pos, &base, 0, 0));
+  CHECK(write_pos == 0 && base == 3);
+  FAILS(replayjit_ring_cursor_accept(&spec, &write_pos, &base, 0, 3),
+        REPLAYJIT_INVALID_ARGUMENT,
+        "accepted: 3 is not allowed; it must be 0 to 2");
+  write_pos = 3;
+  FAILS(replayjit_ring_cursor_accept(&spec, &write_pos, &base, 0, 0),
+        REPLAYJIT_INVALID_ARGUMENT,
+        "write_pos: 3 is not allowed; it must be 0 to 2");
 }
 
 /* Callers of an older and a newer library, and those who forgot. */

@@ -242,7 +242,8 @@ TEST_CASE("what Triton's signature lacks is refused", "[triton]") {
              }),
              StartsWith("abi: triton is not allowed with gate lowerBound"));
   for (bool DecodeSpec::*fact :
-       {&DecodeSpec::hasSeparateQkv, &DecodeSpec::hasRingIndices,
+       {&DecodeSpec::isCircular, &DecodeSpec::hasSeparateQkv,
+        &DecodeSpec::hasRingIndices,
         &DecodeSpec::hasDstIndices, &DecodeSpec::hasTrackIndices,
         &DecodeSpec::trapOnError})
     CHECK_THAT(refusal([&](DecodeSpec &spec) { spec.*fact = true; }),

@@ -10,7 +10,8 @@ from ._launch import Launch, bind
 from ._library import Error, InvalidArgument
 from .decode import (fused_recurrent_gated_delta_rule_packed_decode,
                      fused_recurrent_kda_packed_decode,
-                     fused_recurrent_linear_replayssm_decode)
+                     fused_recurrent_linear_replayssm_decode,
+                     fused_recurrent_linear_replayssm_verify)
 from .plan import StatePool, StepPlan, plan_step
 from .runtime import Kernel, Runtime, Tensor, prepare_all
 from .sizing import pool_bytes, recommend, slot_bytes, states_for_budget
@@ -23,7 +24,8 @@ __all__ = [
     "bind",
     "fused_recurrent_gated_delta_rule_packed_decode",
     "fused_recurrent_kda_packed_decode",
-    "fused_recurrent_linear_replayssm_decode", "materialize", "poll_errors",
+    "fused_recurrent_linear_replayssm_decode",
+    "fused_recurrent_linear_replayssm_verify", "materialize", "poll_errors",
     "plan_step", "pool_bytes", "prepare_all", "recommend", "slot_bytes",
     "states_for_budget", "supports",
 ]

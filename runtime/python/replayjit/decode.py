@@ -11,7 +11,7 @@ from ._operand import BF16, F32, FLOATS, I32, INDICES, common_runtime, operand
 from .spec import choice, format_of_rings
 from .state import address_of
 
-_REPLAY, _PACKED = 0, 1
+_REPLAY, _PACKED, _VERIFY = 0, 1, 5
 
 #: The shape of a row of a, and of dt_bias, from HV and K.
 _GATES = {
@@ -30,14 +30,14 @@ _FIELDS = {
 #: What the operands say of a spec.
 _Facts = collections.namedtuple("_Facts", """
     family is_kda num_key_heads num_value_heads head_dim_k head_dim_v ring_depth
-    act_type gate_type beta_type param_type bias_type out_type state_type
+    num_tokens act_type gate_type beta_type param_type bias_type out_type state_type
     ring_type index_type qk_l2_norm gate beta_round has_force_flush ring_format
-    is_circular has_separate_qkv has_ring_indices has_dst_indices
+    is_circular token_rows has_separate_qkv has_ring_indices has_dst_indices
     has_track_indices null_slot readout alignment""")
 
 #: Operands that may be None.
 _OPTIONAL = ("force_flush", "cache_base", "ring_indices", "dst_indices",
-             "track_indices")
+             "track_indices", "token_counts", "token_offsets")
 
 
 @functools.lru_cache(maxsize=None)
@@ -50,21 +50,22 @@ def _field_of(name):
             (argument.is_wide == 1, argument.is_wide > 0))
 
 
-def _look_at_inputs(tensors, gates, found):
+def _look_at_inputs(tensors, gates, num_tokens, found):
     """Fills in `found` for all but the rings; returns H. A row of a has the
-    shape of _GATES[gates]."""
+    shape of _GATES[gates]. Each row of the batch has `num_tokens` of the tokens,
+    unless there are offsets."""
     state = found["initial_state"] = operand(
         "initial_state", tensors["initial_state"], (None,) * 4, FLOATS)
     _, HV, V, K = state.shape
     if "q" in tensors:
         q = found["q"] = operand("q", tensors["q"], (None, None, K), FLOATS)
-        B, H, _ = q.shape
-        found["k"] = operand("k", tensors["k"], (B, H, K), (q.type,))
-        found["v"] = operand("v", tensors["v"], (B, HV, V), (q.type,))
+        tokens, H, _ = q.shape
+        found["k"] = operand("k", tensors["k"], (tokens, H, K), (q.type,))
+        found["v"] = operand("v", tensors["v"], (tokens, HV, V), (q.type,))
     else:
         q = found["mixed_qkv"] = operand("mixed_qkv", tensors["mixed_qkv"],
                                          (None, None), FLOATS)
-        B, columns = q.shape
+        tokens, columns = q.shape
         H, rest = divmod(columns - HV * V, 2 * K)
         if H < 1 or rest:
             raise ValueError(
@@ -72,19 +73,29 @@ def _look_at_inputs(tensors, gates, found):
                 f"V = {V} and K = {K} there must be 2 * H * {K} + {HV * V}")
     row = _GATES[gates](HV, K)
     gate_types = tuple(dict.fromkeys((q.type, F32)))
-    found["a"] = operand("a", tensors["a"], (B, *row), gate_types)
-    found["b"] = operand("b", tensors["b"], (B, HV), gate_types)
+    found["a"] = operand("a", tensors["a"], (tokens, *row), gate_types)
+    found["b"] = operand("b", tensors["b"], (tokens, HV), gate_types)
     found["A_log"] = operand("A_log", tensors["A_log"], (HV,), (F32, BF16),
                              free=0)
     found["dt_bias"] = operand("dt_bias", tensors["dt_bias"], row, (F32, BF16),
                                free=0)
-    found["out"] = operand("out", tensors["out"], (B, 1, HV, V), FLOATS)
+    found["out"] = operand("out", tensors["out"], (tokens, 1, HV, V), FLOATS)
     index = found["ssm_state_indices"] = operand(
-        "ssm_state_indices", tensors["ssm_state_indices"], (B,), INDICES)
+        "ssm_state_indices", tensors["ssm_state_indices"],
+        (tokens if num_tokens == 1 and "token_offsets" not in tensors
+         else None,), INDICES)
+    B, = index.shape
+    if "token_offsets" in tensors:
+        found["token_offsets"] = operand(
+            "token_offsets", tensors["token_offsets"], (B + 1,), (I32,), free=0)
+    elif tokens != B * num_tokens:
+        raise ValueError(
+            f"out: {tokens} tokens are not allowed; {B} rows of num_tokens = "
+            f"{num_tokens} have {B * num_tokens}, or token_offsets says which")
     for name in ("ring_indices", "dst_indices", "track_indices"):
         if name in tensors:
             found[name] = operand(name, tensors[name], (B,), (index.type,))
-    for name in ("write_pos", "force_flush", "cache_base"):
+    for name in ("write_pos", "force_flush", "cache_base", "token_counts"):
         if name in tensors:
             found[name] = operand(name, tensors[name], (B,), (I32,), free=0)
     return H
@@ -106,9 +117,10 @@ def _look_at_rings(tensors, is_kda, H, found):
     return L
 
 
-def _decode(family, gates, tensors, scale, use_qk_l2norm_in_kernel, lower_bound,
-            ring_format=0, error_word=None, layer=0, null_slot="negative",
-            beta_round=False, readout="output-only", batch_invariant=False):
+def _decode(family, num_tokens, gates, tensors, scale, use_qk_l2norm_in_kernel,
+            lower_bound, ring_format=0, error_word=None, layer=0,
+            null_slot="negative", beta_round=False, readout="output-only",
+            batch_invariant=False):
     """The Launch of a step with `tensors`, by name."""
     mixed = tensors["mixed_qkv"]
     if isinstance(mixed, (tuple, list)):
@@ -118,10 +130,11 @@ def _decode(family, gates, tensors, scale, use_qk_l2norm_in_kernel, lower_bound,
                if tensor is not None or name not in _OPTIONAL}
     runtime = common_runtime(tensors)
     found = {}
-    H = _look_at_inputs(tensors, gates, found)
+    num_tokens = number("num_tokens", num_tokens, c_int32)
+    H = _look_at_inputs(tensors, gates, num_tokens, found)
     is_kda = gates != "head"
     L, ring_type = 1, F32
-    if family == _REPLAY:
+    if family != _PACKED:
         L = _look_at_rings(tensors, is_kda, H, found)
         ring_type = found["d_cache"].type
     state, index = found["initial_state"], found["ssm_state_indices"]
@@ -133,7 +146,7 @@ def _decode(family, gates, tensors, scale, use_qk_l2norm_in_kernel, lower_bound,
 
     facts = _Facts(
         family=family, is_kda=int(is_kda), num_key_heads=H, num_value_heads=HV,
-        head_dim_k=K, head_dim_v=V, ring_depth=L,
+        head_dim_k=K, head_dim_v=V, ring_depth=L, num_tokens=num_tokens,
         act_type=found["q" if "q" in found else "mixed_qkv"].type,
         gate_type=found["a"].type, beta_type=found["b"].type,
         param_type=found["A_log"].type, bias_type=found["dt_bias"].type,
@@ -144,14 +157,16 @@ def _decode(family, gates, tensors, scale, use_qk_l2norm_in_kernel, lower_bound,
         beta_round=truth("beta_round", beta_round),
         has_force_flush=int("force_flush" in found), ring_format=ring_format,
         is_circular=int("cache_base" in found),
+        token_rows=choice("token_rows", "counted" if "token_counts" in found
+                          else "ragged" if "token_offsets" in found else "full"),
         has_separate_qkv=int("q" in found),
         has_ring_indices=int("ring_indices" in found),
         has_dst_indices=int("dst_indices" in found),
         has_track_indices=int("track_indices" in found),
         null_slot=choice("null_slot", null_slot),
         readout=choice("readout", readout), alignment=0 if bits % 16 else 16)
-    B = number("batch", found["out"].shape[0], c_int32)
-    rings = found["d_cache"].shape[0] if family == _REPLAY else slots
+    B = number("batch", index.shape[0], c_int32)
+    rings = found["d_cache"].shape[0] if family != _PACKED else slots
     args = _abi.DecodeArgs(
         struct_size=sizeof(_abi.DecodeArgs), batch=B,
         slots=number("slots", slots, c_int32),
@@ -159,7 +174,8 @@ def _decode(family, gates, tensors, scale, use_qk_l2norm_in_kernel, lower_bound,
         scale=number("scale", scale, c_float),
         lower_bound=number("lower_bound", -5.0 if lower_bound is None else
                            lower_bound, c_float),
-        error_word=address_of(error_word), layer=number("layer", layer, c_int32))
+        error_word=address_of(error_word), layer=number("layer", layer, c_int32),
+        tokens=number("tokens", found["out"].shape[0], c_int32))
     for name, one in found.items():
         address, pitch, _ = _field_of(name)
         setattr(args, address, one.address)
@@ -208,13 +224,56 @@ def fused_recurrent_linear_replayssm_decode(
         raise ValueError("cache_base: it must be there if circular_replay is "
                          "true, and only then")
     return _decode(
-        _REPLAY, "channel" if truth("is_kda", is_kda) else "head", dict(
+        _REPLAY, 1, "channel" if truth("is_kda", is_kda) else "head", dict(
             mixed_qkv=mixed_qkv, a=a, b=b, A_log=A_log, dt_bias=dt_bias,
             initial_state=initial_state, d_cache=d_cache, k_cache=k_cache,
             g_cache=g_cache, out=out, ssm_state_indices=ssm_state_indices,
             write_pos=write_pos, force_flush=force_flush, cache_base=cache_base,
             ring_indices=ring_indices, dst_indices=dst_indices,
             track_indices=track_indices),
+        scale, use_qk_l2norm_in_kernel, lower_bound,
+        ring_format=format_of_rings(prefix_gate_cache, predecayed_k_cache),
+        **options)
+
+
+@operator
+def fused_recurrent_linear_replayssm_verify(
+        mixed_qkv, a, b, A_log, dt_bias, scale, initial_state, d_cache, k_cache,
+        g_cache, out, ssm_state_indices, write_pos, cache_base, num_tokens,
+        force_flush=None, use_qk_l2norm_in_kernel=False, is_kda=False, *,
+        token_counts=None, token_offsets=None, lower_bound=None,
+        prefix_gate_cache=False, predecayed_k_cache=False, ring_indices=None,
+        dst_indices=None, **options):
+    """The draft tokens of each row against checkpoint and ring, in one launch.
+
+    Tensors that have a row for each token, which are mixed_qkv, a, b and out,
+    list those of all rows of the batch: row r has the num_tokens (T) tokens from
+    r*T on. token_counts [B] int32, 0..T: so many of them; outputs of the others
+    are zeros. token_offsets [B+1] int32, instead: those from one offset to the
+    next, at most T.
+
+    Token t of a row is left behind the ring's rows, at ring row write_pos + t,
+    whether or not it will hold; write_pos is at most L-T. Where `a` of them hold,
+    the caller sets write_pos to write_pos + a and keeps cache_base. But where
+    write_pos > 0, and write_pos + 2T > L or force_flush is not 0, the ring's rows
+    are folded into the state first: write_pos becomes a, and cache_base
+    (cache_base + write_pos) mod L. All else as in
+    fused_recurrent_linear_replayssm_decode; rings wrap, in all formats. Returns
+    (out, initial_state).
+    """
+    if token_counts is not None and token_offsets is not None:
+        raise ValueError("token_counts: it must be None if token_offsets is "
+                         "there")
+    if cache_base is None:
+        raise ValueError("cache_base: None is not allowed; rings of drafts wrap")
+    return _decode(
+        _VERIFY, num_tokens, "channel" if truth("is_kda", is_kda) else "head", dict(
+            mixed_qkv=mixed_qkv, a=a, b=b, A_log=A_log, dt_bias=dt_bias,
+            initial_state=initial_state, d_cache=d_cache, k_cache=k_cache,
+            g_cache=g_cache, out=out, ssm_state_indices=ssm_state_indices,
+            write_pos=write_pos, force_flush=force_flush, cache_base=cache_base,
+            ring_indices=ring_indices, dst_indices=dst_indices,
+            token_counts=token_counts, token_offsets=token_offsets),
         scale, use_qk_l2norm_in_kernel, lower_bound,
         ring_format=format_of_rings(prefix_gate_cache, predecayed_k_cache),
         **options)
@@ -228,7 +287,7 @@ def fused_recurrent_gated_delta_rule_packed_decode(
     same name, Gated DeltaNet. Arguments as in
     fused_recurrent_linear_replayssm_decode. Returns (out, initial_state)."""
     return _decode(
-        _PACKED, "head", dict(
+        _PACKED, 1, "head", dict(
             mixed_qkv=mixed_qkv, a=a, b=b, A_log=A_log, dt_bias=dt_bias,
             initial_state=initial_state, out=out,
             ssm_state_indices=ssm_state_indices),
@@ -243,7 +302,7 @@ def fused_recurrent_kda_packed_decode(
     """The same for Kimi Delta Attention, whose a is [B, HV*K] and dt_bias
     [HV*K] here."""
     return _decode(
-        _PACKED, "flat channel", dict(
+        _PACKED, 1, "flat channel", dict(
             mixed_qkv=mixed_qkv, a=a, b=b, A_log=A_log, dt_bias=dt_bias,
             initial_state=initial_state, out=out,
             ssm_state_indices=ssm_state_indices),
