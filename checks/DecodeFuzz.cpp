@@ -2,6 +2,7 @@
 
 #include "checks/DecodeFuzz.h"
 
+#include "kernels/Decode/DecodeArgs.h"
 #include "kernels/Families.h"
 
 #include <algorithm>
@@ -89,20 +90,22 @@ bool hasLargeHeads(const DecodeSpec &spec) {
 void fitToFormat(DecodeSpec &spec, float &lowerBound) {
   spec.isKda = true;
   spec.gate = Gate::LowerBound;
-  spec.qkL2Norm = true;
-  spec.numValueHeads = spec.numKeyHeads;
   spec.ringDepth = std::max(spec.ringDepth, 2);
   if (spec.ringFormat != RingFormat::Predecayed)
     return;
+  spec.numValueHeads = spec.numKeyHeads;
+  spec.hasUnitKeys = spec.hasUnitKeys || !spec.qkL2Norm;
   if (spec.ringType == DataType::F16)
     spec.ringType = DataType::BF16;
-  lowerBound = std::max(lowerBound, -80.0f / float(spec.ringDepth - 1));
+  const int steps = spec.ringDepth - (traitsOf(spec).drafts ? 0 : 1);
+  lowerBound = std::max(lowerBound, -80.0f / float(steps));
 }
 
 /// What Triton's signature has no argument for.
 void fitToTriton(DecodeSpec &spec) {
   spec.ringFormat = RingFormat::Raw;
   spec.gate = Gate::Softplus;
+  spec.beta = Beta::Sigmoid;
   spec.isCircular = spec.hasSeparateQkv = spec.hasRingIndices =
       spec.hasDstIndices = spec.hasTrackIndices = spec.trapOnError = false;
 }
@@ -116,12 +119,9 @@ DecodeSpec drawSpec(Draw &draw, float &lowerBound) {
   spec.numValueHeads *= spec.numKeyHeads;
   if (draw.once(10))
     drawLargeHeads(draw, spec);
-  for (DataType DecodeSpec::*type :
-       {&DecodeSpec::gateType, &DecodeSpec::betaType})
-    if (spec.*type != DataType::F32)
-      spec.*type = spec.actType;
-  if (!spec.isKda)
-    spec.gate = Gate::Softplus;
+  // Where beta |k|^2 passes 2 the delta rule diverges.
+  if (!spec.qkL2Norm && spec.beta == Beta::TwiceSigmoid)
+    spec.beta = Beta::Sigmoid;
   lowerBound = draw.of({-5.0f, -5.0f, -3.0f, -2.0f});
   if (!traits.triton)
     spec.abi = LaunchAbi::Native;
@@ -137,6 +137,11 @@ DecodeSpec drawSpec(Draw &draw, float &lowerBound) {
   }
   if (spec.abi == LaunchAbi::Triton)
     fitToTriton(spec);
+  if (traits.drafts) {
+    spec.isCircular = true;
+    spec.hasTrackIndices = false;
+    spec.ringDepth = std::max(spec.ringDepth, spec.numTokens);
+  }
   if (spec.isCircular)
     spec.ringDepth = std::max(spec.ringDepth, 2);
   if (spec.ringFormat != RingFormat::Raw)
@@ -274,6 +279,9 @@ void drawRun(Draw &draw, DecodeProblem &problem) {
   if (spec.isCircular && mayReport && draw.once(4))
     problem.badBases.push_back(
         {draw.below(problem.batch), outside(draw, spec.ringDepth)});
+  if (tokenRowsOf(spec) != TokenRows::Full && mayReport && draw.once(4))
+    problem.badCounts.push_back(
+        {draw.below(problem.batch), spec.numTokens + draw.between(1, 20)});
   if (hasCursor && spec.hasForceFlush)
     for (int i = draw.below(5); i > 0 && problem.batch > 0; --i)
       problem.forcedFlushes.push_back(

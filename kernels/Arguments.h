@@ -112,8 +112,8 @@ struct Argument {
     return word && std::string_view(word) == extent.word;
   }
 
-  /// The entries of a pointer's first dimension, of a launch of so many rows and
-  /// tokens; 1 of what is neither.
+  /// The entries of a pointer's first dimension, of a launch of so many rows
+  /// and tokens; 1 of what is neither.
   constexpr int64_t entries(int64_t rows, int64_t tokens) const {
     return isPer(perRow)         ? rows
            : isPer(perRowAndEnd) ? rows + 1

@@ -39,7 +39,7 @@ void RunOptions::addTo(CLI::App &app) {
              "--suite", suite,
              "A list of kernels instead of one: small, emulation, real, "
              "gpu (emulation and real), kda, kda-real, packed, formats, "
-             "indices, materialize, triton or long")
+             "indices, verify, materialize, triton or long")
           ->group(many);
   app.add_option("--filter", filter, "Only those whose name contains this")
       ->needs(chosen)
@@ -63,7 +63,8 @@ void RunOptions::addTo(CLI::App &app) {
       ->check(within(0, 1 << 20))
       ->group(run);
   CLI::Option *steps =
-      app.add_option("--steps", problem.steps, "Tokens of each row")
+      app.add_option("--steps", problem.steps,
+                     "Tokens of each row; with drafts launches")
           ->check(within(1, 1 << 24))
           ->group(run);
   ofMaterialize =
@@ -193,6 +194,8 @@ static std::string nameOf(const DecodeSpec &spec) {
     name += fmt::format("-{}", wordOf(spec.ringFormat));
   if (spec.isCircular)
     name += "-circular";
+  if (traitsOf(spec).drafts)
+    name += fmt::format("-t{}", spec.numTokens);
   return name + fmt::format("-h{}-hv{}-k{}-v{}-l{}", spec.numKeyHeads,
                             spec.numValueHeads, spec.headDimK, spec.headDimV,
                             spec.ringDepth);
@@ -204,13 +207,15 @@ Result<std::vector<DecodeCase>> RunOptions::cases(const Target &target,
     Result<DecodeSpec> spec = kernel.spec();
     if (!spec)
       return spec.status();
-    const DecodeTuning tuning =
+    const Result<DecodeTuning> tuning =
         kernel.tuning(*spec, problem.batch, target, multiprocessors);
+    if (!tuning)
+      return tuning.status();
     if (traitsOf(*spec).states && !traitsOf(*spec).tokens) {
       Result<MaterializeProblem> fold = materializeFor(*spec);
       if (!fold)
         return fold.status();
-      fold->tuning = tuning;
+      fold->tuning = *tuning;
       return std::vector{materializeCase(nameOf(*spec), std::move(*fold))};
     }
     if (ofMaterialize->count() > 0)
@@ -226,7 +231,7 @@ Result<std::vector<DecodeCase>> RunOptions::cases(const Target &target,
                       forceEvery, mostForced, problem.batch, problem.steps));
     DecodeCase one;
     one.problem = problemFor(*spec);
-    one.problem.tuning = tuning;
+    one.problem.tuning = *tuning;
     one.name = nameOf(*spec);
     return std::vector<DecodeCase>{one};
   }

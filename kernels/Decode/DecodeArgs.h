@@ -142,8 +142,8 @@ inline int cursorEnd(const DecodeSpec &spec) {
 /// the next launch might not fit.
 bool flushes(const DecodeSpec &spec, RingCursor cursor, bool forced);
 
-/// The cursor after a launch of drafts of which `accepted` hold, at most as many
-/// as the row had.
+/// The cursor after a launch of drafts of which `accepted` hold, at most as
+/// many as the row had.
 RingCursor acceptedCursor(const DecodeSpec &spec, RingCursor cursor,
                           bool forced, int accepted);
 

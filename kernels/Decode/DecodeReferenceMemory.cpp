@@ -28,7 +28,7 @@ DecodeRow readRow(const DecodeSpec &spec, const DecodeArgs &args, int index) {
   row.slot = row.ringSlot = row.dstSlot = read(tensors.stateIndices);
   const int64_t T = tokensPerRow(spec); // R19
   row.firstToken = index * T;
-  row.numTokens = T;
+  row.numTokens = row.numPlaces = T;
   int64_t end = row.firstToken + T, listed = end;
   if (tokenRowsOf(spec) == TokenRows::Counted)
     row.numTokens = read(tensors.tokenCounts);
@@ -37,6 +37,9 @@ DecodeRow readRow(const DecodeSpec &spec, const DecodeArgs &args, int index) {
     end = int64_t(tensors.tokenOffsets.get(index + 1, 0));
     row.numTokens = end - row.firstToken;
     listed = args.tokens;
+    const bool isListed = std::min(row.firstToken, end) >= 0 &&
+                          std::max(row.firstToken, end) <= listed;
+    row.numPlaces = isListed ? std::clamp(row.numTokens, int64_t(0), T) : 0;
   }
   if (row.slot < first || row.numTokens == 0) // R1, R19
     return row;

@@ -43,8 +43,7 @@ void RingProgram::append(ArrayRef<Token> tokens, Value total, Value startsAnew,
                          Value count) {
   SmallVector<Value> places, isWanted;
   for (auto [i, token] : llvm::enumerate(tokens)) {
-    places.push_back(
-        physicalRow(i ? b.addI(at.cursor, b.i32(i)) : at.cursor));
+    places.push_back(physicalRow(i ? b.addI(at.cursor, b.i32(i)) : at.cursor));
     isWanted.push_back(count ? b.isLess(b.i32(i), count) : Value());
     storeD(token, places[i], isWanted[i]);
   }

@@ -18,9 +18,9 @@ protected:
   void storeHistory(Value state);
 
   /// Writes d, k and the gate of each token to the first free ring rows, in
-  /// their format; of the first `count` tokens alone, if that is given. `total`:
-  /// see readState. Where `startsAnew` (null: nowhere) the rows are the first
-  /// of a new checkpoint.
+  /// their format; of the first `count` tokens alone, if that is given.
+  /// `total`: see readState. Where `startsAnew` (null: nowhere) the rows are
+  /// the first of a new checkpoint.
   void append(llvm::ArrayRef<Token> tokens, Value total, Value startsAnew,
               Value count = {});
 

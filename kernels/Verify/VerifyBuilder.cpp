@@ -41,8 +41,8 @@ private:
       count = loadRowInt("tokenCounts");
     } else {
       Value first = loadRowInt("tokenOffsets");
-      Value end = b.loadScalar(b.argument("tokenOffsets"),
-                               b.addI(at.row64, b.i64(1)));
+      Value end =
+          b.loadScalar(b.argument("tokenOffsets"), b.addI(at.row64, b.i64(1)));
       Value past = b.addI(b.argument("tokens"), b.i32(1));
       isInList = b.allOf(b.isBelow(first, past), b.isBelow(end, past));
       check(isInList, ErrorKind::TokenOffset, first);
@@ -165,8 +165,8 @@ private:
   void keep(Value state, ArrayRef<Token> tokens, Value total) {
     Value folds = b.isLess(b.i32(spec.ringDepth - 2 * numTokens), at.cursor);
     if (spec.hasForceFlush)
-      folds = b.anyOf(
-          folds, negated(b.isEqual(loadRowInt("forceFlush"), b.i32(0))));
+      folds = b.anyOf(folds,
+                      negated(b.isEqual(loadRowInt("forceFlush"), b.i32(0))));
     folds = b.allOf(folds, b.isLess(b.i32(0), at.cursor));
     b.when(folds, [&] { storeHistory(state); });
     append(tokens, total, folds, count);

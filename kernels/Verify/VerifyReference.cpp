@@ -9,16 +9,8 @@ namespace replayjit::internal {
 /// R23, from the `first` of the row's places on.
 static void storeZeros(const DecodeSpec &spec, const DecodeArgs &args,
                        const DecodeRow &row, int64_t first) {
-  const int64_t T = spec.numTokens;
-  int64_t places = T;
-  if (spec.tokenRows == TokenRows::Ragged) {
-    places = std::min(row.numTokens, T);
-    if (row.firstToken < 0 || row.firstToken + row.numTokens > args.tokens ||
-        row.firstToken + row.numTokens < 0)
-      places = 0;
-  }
   const DecodeTensors tensors(spec, args);
-  for (int64_t t = first; t < places; ++t)
+  for (int64_t t = first; t < row.numPlaces; ++t)
     for (int i = 0; i < spec.numValueHeads * spec.headDimV; ++i)
       tensors.out.set(row.firstToken + t, i, 0);
 }

@@ -6,11 +6,12 @@
 //  R19 Row r has the tokens from place r T of the lists on: T of them, or
 //      token_counts[r]. Ragged: those from place token_offsets[r] to
 //      token_offsets[r + 1]. A row without tokens is padding, as that of a null
-//      slot (R1); one with more than T or fewer than none, or with places beyond
-//      the list, is a bad one (R2).
+//      slot (R1); one with more than T or fewer than none, or with places
+//      beyond the list, is a bad one (R2).
 //  R20 Token by token R9 gives output and d, the state before the first token
 //      being that of R8.
-//  R21 Token t of them is appended at ring row m + t (R11 to R13), where m is at
+//  R21 Token t of them is appended at ring row m + t (R11 to R13), where m is
+//  at
 //      most L-T. Nothing says yet how many of them hold: of `a` that do the
 //      cursor counts m + a rows, and the next launch writes over the others.
 //  R22 If m > 0, and m + 2T > L or the row's force_flush is not zero, the state

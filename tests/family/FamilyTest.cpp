@@ -18,7 +18,7 @@ using namespace replayjit::internal;
 
 namespace {
 
-constexpr Family toy = Family(5); ///< The value after those of Families.def.
+constexpr Family toy = Family(6); ///< The value after those of Families.def.
 
 DecodeSpec toySpec(DataType stateType = DataType::F32) {
   DecodeSpec spec;

@@ -1,6 +1,8 @@
 //===- KernelTimeTest.cpp - What launches are timed with ------------------===//
 
 #include "tools/KernelTime.h"
+#include "tests/unit/DecodeLaunch.h"
+#include "tools/StreamProgram.h"
 
 #include <catch2/catch.hpp>
 #include <set>
@@ -35,8 +37,12 @@ public:
   Result<std::unique_ptr<LoadedKernel>> load(const CompiledKernel &) override {
     return std::unique_ptr<LoadedKernel>(new NoKernel());
   }
-  Status launch(LoadedKernel &, Grid grid, const void *params,
-                size_t paramBytes) override {
+  Status launch(LoadedKernel &, Grid, const void *, size_t) override {
+    return Status::invalid("launched on no stream");
+  }
+  Status launchOn(void *, LoadedKernel &, Grid grid, const void *params,
+                  size_t paramBytes, LaunchOrder order) override {
+    orders.insert(order);
     CHECK(grid == Grid(5 * 7));
     REQUIRE(paramBytes == sizeof(DecodeArgs));
     check(*static_cast<const DecodeArgs *>(params));
@@ -49,10 +55,13 @@ public:
   int launches = 0;
   std::set<int64_t> slots; ///< Of all launches.
   std::set<int32_t> cursors, bases;
+  std::set<LaunchOrder> orders;
 
 protected:
   Status beginCapture() override { return Status::ok(); }
-  Result<double> endCaptureAndTime(int) override { return 2.0 * launches; }
+  Result<Times> endCaptureAndTime(int) override {
+    return Times{2.0 * launches};
+  }
 
 private:
   template <typename T> std::vector<T> read(uint64_t address, int64_t count) {
@@ -116,15 +125,19 @@ void Recorder::check(const DecodeArgs &args) {
 }
 
 /// Times launches of 5 rows of 7 blocks on a recorder.
-static void recordWith(Recorder &device, const DecodeSpec &spec) {
+static void recordWith(Recorder &device, const DecodeSpec &spec,
+                       const LaunchManner &manner = {}) {
   device.spec = spec;
   NoKernel kernel;
   LaunchConfig launch;
   launch.blocksPerRow = 7;
-  Result<LaunchTime> time = timeLaunch(device, kernel, launch, spec, 5);
+  auto timer = LaunchTimer::create(device, spec, 5);
+  INFO(timer.status().message);
+  REQUIRE(timer);
+  Result<LaunchTime> time = (*timer)->time(kernel, launch, manner);
   INFO(time.status().message);
   REQUIRE(time);
-  CHECK(time->microseconds == 2000);
+  CHECK(time->microseconds == Times{2000});
   CHECK(time->coldL2);
   // 512 MB of states of 8 MB, used in turn.
   CHECK(device.slots.size() == 5 * (64 / 5 + 1));
@@ -144,6 +157,14 @@ TEST_CASE("launches at all ring phases, each on its own slots", "[timer]") {
   recordWith(device, large());
   CHECK(device.launches % 4 == 0);
   CHECK(device.cursors == std::set<int32_t>{0, 1, 2, 3});
+}
+
+TEST_CASE("rows may all stand at one ring phase", "[timer]") {
+  Recorder device;
+  recordWith(device, large(),
+             {.cursor = 3, .order = LaunchOrder::Programmatic});
+  CHECK(device.cursors == std::set<int32_t>{3});
+  CHECK(device.orders == std::set<LaunchOrder>{LaunchOrder::Programmatic});
 }
 
 TEST_CASE("packed decode is timed without rings", "[timer]") {
@@ -170,10 +191,24 @@ TEST_CASE("every argument has a value when timed", "[timer]") {
 
 TEST_CASE("materialize is not timed", "[timer]") {
   Recorder device;
-  NoKernel kernel;
   DecodeSpec spec = large();
   spec.family = Family::Materialize;
-  Status status = timeLaunch(device, kernel, {}, spec, 5).status();
+  Status status = LaunchTimer::create(device, spec, 5).status();
   CHECK(status.code == StatusCode::Unsupported);
   CHECK(status.message == "only kernels that decode a token are timed");
+}
+
+TEST_CASE("bytes moved are those of states, rings and outputs", "[timer]") {
+  DecodeSpec spec = makeSpec(1, 2, /*K=*/8, /*V=*/4, /*L=*/3);
+  spec.stateType = spec.ringType = DataType::BF16;
+  // A state has 2 x 4 x 8 numbers, a ring row 2 x 4 of d, 8 of k and 2 gates,
+  // an output 2 x 4 numbers.
+  constexpr double state = 2 * 64, row = 2 * (8 + 8) + 4 * 2, out = 4 * 8;
+  CHECK(bytesMoved(spec, 5, 0) == 5 * (state + out + row));
+  CHECK(bytesMoved(spec, 5, 1) == 5 * (state + out + 2 * row));
+  CHECK(bytesMoved(spec, 5, 2) == 5 * (2 * state + out + 2 * row));
+  CHECK(bytesMoved(spec, 5) == Approx(5 * (4 * state + 3 * out + 5 * row) / 3));
+  spec.family = Family::Packed;
+  spec.ringDepth = 1;
+  CHECK(bytesMoved(spec, 5) == 5 * (2 * state + out));
 }
