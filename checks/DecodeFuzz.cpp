@@ -154,7 +154,9 @@ DecodeTuning drawTuning(Draw &draw, const DecodeSpec &spec,
   for (int tries = 0; tries < 20 && !draw.once(3); ++tries) {
     DecodeTuning any;
     drawFacts(draw, tuningFacts(), any);
-    if (validate(spec, any, target))
+    // What warps exchange of each token's vectors must fit in shared memory.
+    const bool fits = any.numWarps * tokensPerRow(spec) <= 32;
+    if (fits && validate(spec, any, target))
       return any;
   }
   return chooseTuning(spec, draw.of({1, 16, 256, 0}), target);

@@ -118,15 +118,6 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
         .parts = {"l"},
         .draws = {1, 2, 3, 4, 5, 8, 8, 11, 16, 16, 19},
     }),
-    fact<&DecodeSpec::numTokens>({
-        .name = "numTokens",
-        .in = ofDrafts,
-        .allowed = {1, maxTokens},
-        .doc = "Tokens that a row of verify has at most, T",
-        .flag = "-T,--tokens",
-        .parts = {"t"},
-        .draws = {1, 2, 3, 4, 4, 5, 8, 16},
-    }),
     fact<&DecodeSpec::actType>({
         .name = "actType",
         .in = ofTokens,
@@ -271,15 +262,6 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
         .flag = "--circular",
         .parts = {"", "circ"},
     }),
-    fact<&DecodeSpec::tokenRows>({
-        .name = "tokenRows",
-        .in = ofDrafts,
-        .doc =
-            "How many tokens a row of verify has: T, those counted, or those "
-            "from one offset to the next",
-        .flag = "--token-rows",
-        .parts = {"", "counted", "ragged"},
-    }),
     fact<&DecodeSpec::hasSeparateQkv>({
         .name = "hasSeparateQkv",
         .in = ofTokens,
@@ -398,6 +380,24 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
         .flag = "--unit-keys",
         .parts = {"", "unitkeys"},
         .isMinor = true,
+    }),
+    fact<&DecodeSpec::numTokens>({
+        .name = "numTokens",
+        .in = ofDrafts,
+        .allowed = {1, maxTokens},
+        .doc = "Tokens that a row of verify has at most, T",
+        .flag = "-T,--tokens",
+        .parts = {"t"},
+        .draws = {1, 2, 3, 4, 4, 5, 8, 16},
+    }),
+    fact<&DecodeSpec::tokenRows>({
+        .name = "tokenRows",
+        .in = ofDrafts,
+        .doc =
+            "How many tokens a row of verify has: T, those counted, or those "
+            "from one offset to the next",
+        .flag = "--token-rows",
+        .parts = {"", "counted", "ragged"},
     }),
 };
 static_assert(isComplete<DecodeSpec>(decodeTable));

@@ -116,7 +116,6 @@ struct DecodeSpec {
   int headDimK = 128;
   int headDimV = 128;
   int ringDepth = 16; ///< L = 1 flushes at every step.
-  int numTokens = 1;  ///< T, the most that a row has.
 
   DataType actType = DataType::BF16;  ///< mixed_qkv
   DataType gateType = DataType::BF16; ///< a
@@ -138,7 +137,6 @@ struct DecodeSpec {
   /// Logical row j lives at (ring_base + j) mod L, and a natural flush folds
   /// the history alone (SGLang PR #37739). L >= 2.
   bool isCircular = false;
-  TokenRows tokenRows = TokenRows::Full;
   bool hasSeparateQkv = false;
   bool hasRingIndices = false;
   bool hasDstIndices = false;
@@ -156,6 +154,8 @@ struct DecodeSpec {
   Beta beta = Beta::Sigmoid;
   /// The caller's word for what qkL2Norm would see to. No code depends on it.
   bool hasUnitKeys = false;
+  int numTokens = 1; ///< T, the most that a row has.
+  TokenRows tokenRows = TokenRows::Full;
 
   bool operator==(const DecodeSpec &) const = default;
 };

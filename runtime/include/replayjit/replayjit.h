@@ -133,8 +133,7 @@ typedef enum replayjit_ring_format_t {
   REPLAYJIT_RING_PREDECAYED = 2 /* P and k exp(-P) */
 } replayjit_ring_format_t;
 
-/* Which tokens a row of VERIFY has. Inputs and outputs are lists of the tokens
- * of all rows, and row r has those from place r*T on. */
+/* Which tokens a row r of VERIFY has, from place r*T of the lists on. */
 typedef enum replayjit_token_rows_t {
   REPLAYJIT_TOKENS_FULL = 0,    /* T of them. */
   REPLAYJIT_TOKENS_COUNTED = 1, /* token_counts[r] of them. */
@@ -172,8 +171,6 @@ typedef struct replayjit_decode_spec_t {
   int32_t head_dim_v;      /* Size of a value head, V; 1 to 256 [128] */
   /* Tokens between two flushes, L; packed has no ring, so 1; 1 to 64 [16] */
   int32_t ring_depth;
-  int32_t num_tokens; /* Tokens that a row of verify has at most, T; 1 to 16
-                       * [1] */
   int32_t act_type;   /* Type of q, k and v [bf16] */
   int32_t gate_type;  /* Type of a, of which the gate is made [bf16] */
   int32_t beta_type;  /* Type of b, of which beta is made [bf16] */
@@ -195,9 +192,6 @@ typedef struct replayjit_decode_spec_t {
   int32_t ring_format;
   int32_t is_circular; /* A full ring wraps around and keeps its newest tokens
                         * [0] */
-  /* How many tokens a row of verify has: T, those counted, or those from one
-   * offset to the next: a replayjit_token_rows_t [full] */
-  int32_t token_rows;
   /* q, k and v are three tensors instead of one [0] */
   int32_t has_separate_qkv;
   int32_t has_ring_indices; /* Rings have indices of their own [0] */
@@ -228,6 +222,11 @@ typedef struct replayjit_decode_spec_t {
   /* Predecayed rings without the L2 norm: the caller's keys have a norm of 1
    * or less [0] */
   int32_t has_unit_keys;
+  /* Tokens that a row of verify has at most, T; 1 to 16 [1] */
+  int32_t num_tokens;
+  /* How many tokens a row of verify has: T, those counted, or those from one
+   * offset to the next: a replayjit_token_rows_t [full] */
+  int32_t token_rows;
 } replayjit_decode_spec_t;
 
 /* Choices that change speed; see replayjit_target_choose_tuning. */
@@ -542,9 +541,8 @@ replayjit_kernel_tuning(const replayjit_kernel_t *kernel,
  * are dense. What the spec does not have is ignored. Strides and pitches are at
  * most 2^32 bytes. Inputs may repeat (stride 0); indices of slots that are
  * written may not where there are two rows or more. Tensors of `tokens` list
- * one a row; of VERIFY those of all rows (see replayjit_token_rows_t). A row of
- * VERIFY without tokens is padding; outputs at its places past its last token
- * are zeros. */
+ * one a row; of VERIFY those of all rows (see replayjit_token_rows_t), whose
+ * places without a token get zeros. */
 typedef struct replayjit_decode_args_t {
   uint32_t struct_size;
   uint32_t reserved;
@@ -571,8 +569,7 @@ typedef struct replayjit_decode_args_t {
   int64_t k_pitch;
   uint64_t g_ring; /* [ring_slots, HV, L], KDA [.., HV, L, K] */
   int64_t g_pitch;
-  uint64_t force_flush; /* [B] int32, if has_force_flush: not 0: REPLAY writes
-                         * the state, VERIFY that before the tokens */
+  uint64_t force_flush; /* [B] int32, if has_force_flush */
   float scale;          /* Of q, after its norm [1] */
   float lower_bound;    /* Of that gate: finite, negative [-5] */
   uint64_t k;           /* [tokens, H, K], if has_separate_qkv */
@@ -686,29 +683,15 @@ REPLAYJIT_API void replayjit_error_word_init(replayjit_error_word_t *word);
 /* Launches a step of args->batch rows. Neither locks, allocates nor touches a
  * file unless it fails (but see CHECK_MEMORY), so the stream may be under
  * capture. The arguments are copied; memory they point to is used in stream
- * order. Cursors are the caller's: see replayjit_ring_cursor_advance. Under
- * emulation the launch is done when this returns, and its fault is the error.
- */
+ * order. Cursors are the caller's: see replayjit_ring_cursor_advance in
+ * replayjit_state.h. Under emulation the launch is done when this returns, and
+ * its fault is the error. */
 REPLAYJIT_API replayjit_error_t *
 replayjit_kernel_launch(const replayjit_kernel_t *kernel, void *stream,
                         const replayjit_decode_args_t *args, uint32_t flags);
 REPLAYJIT_API replayjit_error_t *replayjit_kernel_launch_materialize(
     const replayjit_kernel_t *kernel, void *stream,
     const replayjit_materialize_args_t *args, uint32_t flags);
-
-/* The cursor of a slot: *write_pos rows are in its ring, the oldest at *base (0
- * unless is_circular). Moves it as a launch does that was (1) or was not (0)
- * forced to flush. Once per step, whatever the number of layers. */
-REPLAYJIT_API replayjit_error_t *
-replayjit_ring_cursor_advance(const replayjit_decode_spec_t *spec,
-                              int32_t *write_pos, int32_t *base,
-                              int32_t forced);
-/* The same after a launch of VERIFY: the first `accepted` of the row's tokens
- * hold, 0..T and at most as many as it had. Of other families it is 1. */
-REPLAYJIT_API replayjit_error_t *
-replayjit_ring_cursor_accept(const replayjit_decode_spec_t *spec,
-                             int32_t *write_pos, int32_t *base, int32_t forced,
-                             int32_t accepted);
 
 #ifdef __cplusplus
 }

@@ -39,10 +39,11 @@ _FIELDS = {
 #: What the operands say of a spec.
 _Facts = collections.namedtuple("_Facts", """
     family is_kda num_key_heads num_value_heads head_dim_k head_dim_v ring_depth
-    num_tokens act_type gate_type beta_type param_type bias_type out_type state_type
+    act_type gate_type beta_type param_type bias_type out_type state_type
     ring_type index_type qk_l2_norm gate beta_round has_force_flush ring_format
-    is_circular token_rows has_separate_qkv has_ring_indices has_dst_indices
-    has_track_indices null_slot readout alignment beta has_unit_keys""")
+    is_circular has_separate_qkv has_ring_indices has_dst_indices
+    has_track_indices null_slot readout alignment beta has_unit_keys
+    num_tokens token_rows""")
 
 #: Operands that a step writes.
 _WRITTEN = ("initial_state", "d_cache", "k_cache", "g_cache", "out")
