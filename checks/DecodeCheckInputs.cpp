@@ -13,13 +13,17 @@ RandomInputs::RandomInputs(const DecodeSpec &spec, float lowerBound,
   for (int hv = 0; hv < spec.numValueHeads; ++hv) {
     aLog.push_back(gaussian(0.3));
     for (int i = 0; i < gateWidth(spec); ++i)
-      dtBias.push_back(gaussian(0.1));
+      dtBias.push_back(spec.gate == Gate::LogDecay ? 0 : gaussian(0.1));
   }
 }
 
 double RandomInputs::gateInput(int ringRow, int channel) {
   bool large = mixedGates && channel % 3 < 2 &&
                (ringRow < spec.ringDepth / 2) == (channel % 3 == 0);
+  if (spec.gate == Gate::LogDecay) { // what softplus makes of the numbers below
+    const double x = gaussian(0.5) + (slowGates ? -8 : large ? 69 : 0);
+    return -std::log1p(std::exp(x));
+  }
   if (slowGates) // softplus and 5 sigmoid come to about 1e-3
     return gaussian(0.5) - 8;
   // The middle of a bounded gate would forget a token within two steps.
@@ -30,6 +34,8 @@ double RandomInputs::gateInput(int ringRow, int channel) {
 }
 
 double RandomInputs::betaInput() {
+  if (spec.beta == Beta::Given)
+    return 1 / (1 + std::exp(-gaussian(1)));
   double input = 0;
   for (int tries = 0; tries < 100; ++tries) {
     input = roundTo(spec.betaType, gaussian(1));

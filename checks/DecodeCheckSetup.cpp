@@ -88,7 +88,7 @@ void DecodeSession::placeRows() {
 void DecodeSession::initialize() {
   const DecodeArgs args = arguments(/*onDevice=*/false);
   const DecodeTensors host(spec, args);
-  for (int hv = 0; hv < HV; ++hv) {
+  for (int hv = 0; hv < HV && spec.gate != Gate::LogDecay; ++hv) {
     host.aLog.set(0, hv, random.aLog[hv]);
     for (int i = hv * G; i < (hv + 1) * G; ++i)
       host.dtBias.set(0, i, random.dtBias[i]);

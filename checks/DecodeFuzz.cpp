@@ -89,11 +89,11 @@ bool hasLargeHeads(const DecodeSpec &spec) {
 void fitToFormat(DecodeSpec &spec, float &lowerBound) {
   spec.isKda = true;
   spec.gate = Gate::LowerBound;
-  spec.qkL2Norm = true;
-  spec.numValueHeads = spec.numKeyHeads;
   spec.ringDepth = std::max(spec.ringDepth, 2);
   if (spec.ringFormat != RingFormat::Predecayed)
     return;
+  spec.numValueHeads = spec.numKeyHeads;
+  spec.hasUnitKeys = spec.hasUnitKeys || !spec.qkL2Norm;
   if (spec.ringType == DataType::F16)
     spec.ringType = DataType::BF16;
   lowerBound = std::max(lowerBound, -80.0f / float(spec.ringDepth - 1));
@@ -103,6 +103,7 @@ void fitToFormat(DecodeSpec &spec, float &lowerBound) {
 void fitToTriton(DecodeSpec &spec) {
   spec.ringFormat = RingFormat::Raw;
   spec.gate = Gate::Softplus;
+  spec.beta = Beta::Sigmoid;
   spec.isCircular = spec.hasSeparateQkv = spec.hasRingIndices =
       spec.hasDstIndices = spec.hasTrackIndices = spec.trapOnError = false;
 }
@@ -116,12 +117,9 @@ DecodeSpec drawSpec(Draw &draw, float &lowerBound) {
   spec.numValueHeads *= spec.numKeyHeads;
   if (draw.once(10))
     drawLargeHeads(draw, spec);
-  for (DataType DecodeSpec::*type :
-       {&DecodeSpec::gateType, &DecodeSpec::betaType})
-    if (spec.*type != DataType::F32)
-      spec.*type = spec.actType;
-  if (!spec.isKda)
-    spec.gate = Gate::Softplus;
+  // Where beta |k|^2 passes 2 the delta rule diverges.
+  if (!spec.qkL2Norm && spec.beta == Beta::TwiceSigmoid)
+    spec.beta = Beta::Sigmoid;
   lowerBound = draw.of({-5.0f, -5.0f, -3.0f, -2.0f});
   if (!traits.triton)
     spec.abi = LaunchAbi::Native;

@@ -92,11 +92,13 @@ template <typename Problem> Respects<Problem> commonRespects() {
   add([](P &p) { p.hasErrorWord = true; });
   add([](P &p) { p.tuning.maxRegisters = 0; });
   add([](P &p) { p.tuning.stageBytes = 0; });
+  add([](P &p) { p.tuning.splitVectors = false; });
+  add([](P &p) { p.tuning.flushRows = std::max(p.tuning.flushRows, 1); });
   add([](P &p) {
     p.spec.isKda = false;
     p.spec.gate = Gate::Softplus;
   });
-  add([](P &p) { // a or b of 16 bits has the type of the activations
+  add([](P &p) {
     p.spec.actType = p.spec.gateType = p.spec.betaType = DataType::F32;
   });
   add([](P &p) { p.spec.numKeyHeads = p.spec.numValueHeads = 1; });

@@ -24,6 +24,9 @@ static constexpr Variation commonVariations[] = {
     {"gate-fp32", gatesFp32},
     {"beta-fp32-bias-bf16", betaFp32},
     {"gate-fp32-param-bf16", gateFp32},
+    {"gate-fp16", gatesFp16},
+    {"gate-given", gatesGiven},
+    {"beta-twice", [](P &p) { p.spec.beta = Beta::TwiceSigmoid; }},
     {"k64-v128", [](P &p) { setSizes(p.spec, 1, 2, 64, 128, 8); }},
     {"k128-v64", [](P &p) { setSizes(p.spec, 1, 2, 128, 64, 8); }},
     {"k96-v80", [](P &p) { setSizes(p.spec, 1, 2, 96, 80, 8); }},
@@ -58,6 +61,7 @@ static constexpr Variation commonVariations[] = {
 
 /// For GDN alone, both readouts.
 static constexpr Variation variations[] = {
+    {"bounded", [](P &p) { p.spec.gate = Gate::LowerBound; }},
     // Ring depths, and value heads per key head.
     {"l1", [](P &p) { p.spec.ringDepth = 1; }},
     {"l1-fp32",
@@ -140,6 +144,8 @@ static constexpr Variation commonTiles[] = {
     {"tiles-64-128-w8-f4", withLargeHeads, {64, 128, 8, 4}},
     {"staged", withLargeHeads, {64, 64, 2, 2, 0, 256}},
     {"staged-bf16", with16Bits, {64, 64, 2, 2, 128, 2048}},
+    {"split-bf16", with16Bits, {64, 64, 4, 0, 0, 0, true}},
+    {"split-staged-bf16", with16Bits, {64, 64, 2, 0, 128, 2048, true}},
     {"staged-ragged",
      [](P &p) { setSizes(p.spec, 1, 2, 80, 100, 5); },
      {32, 64, 4, 1, 0, 256}},

@@ -40,6 +40,19 @@ inline void gateFp32(P &p) {
   p.spec.betaRound = true;
 }
 
+/// Types of which none is another's, as mixed checkpoints have them.
+inline void gatesFp16(P &p) {
+  p.spec.gateType = p.spec.biasType = F16;
+  p.spec.betaType = F32;
+  p.spec.paramType = F16;
+}
+/// As flash-linear-attention calls its operators.
+inline void gatesGiven(P &p) {
+  p.spec.gate = Gate::LogDecay;
+  p.spec.beta = Beta::Given;
+  p.spec.gateType = F32;
+}
+
 /// Small, and with all that a batch can contain: rows at different ring phases,
 /// a null slot, forced flushes (two in a row, the first and the last step),
 /// space between rows and slots.

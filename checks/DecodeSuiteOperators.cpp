@@ -24,6 +24,9 @@ static constexpr Variation packedVariations[] = {
     {"gate-fp32", gatesFp32},
     {"beta-fp32-bias-bf16", betaFp32},
     {"gate-fp32-param-bf16", gateFp32},
+    {"gate-fp16", gatesFp16},
+    {"gate-given", gatesGiven},
+    {"beta-twice", [](P &p) { p.spec.beta = Beta::TwiceSigmoid; }},
     {"k64-v128", [](P &p) { setSizes(p.spec, 1, 1, 64, 128, 1); }},
     {"k128-v64-r3", [](P &p) { setSizes(p.spec, 2, 6, 128, 64, 1); }},
     {"k96-v80", [](P &p) { setSizes(p.spec, 1, 2, 96, 80, 1); }},
@@ -83,10 +86,17 @@ void addPacked(std::vector<DecodeCase> &cases, const Target &target) {
           fmt::format("packed-{}-{}", isKda ? "kda" : "gdn", variation.name),
           problem, variation, target);
     }
-  const Variation bounded = {"", [](P &p) { setBounded(p, -1.5f); }};
+  const Variation bounded = {"", [](P &p) {
+                               p.spec.gate = Gate::LowerBound;
+                               p.lowerBound = -1.5f;
+                             }};
   DecodeProblem problem = cases.back().problem;
   problem.firstSlot = 0;
-  addCase(cases, "packed-kda-bounded", problem, bounded, target);
+  for (bool isKda : {false, true}) {
+    problem.spec.isKda = isKda;
+    addCase(cases, fmt::format("packed-{}-bounded", isKda ? "kda" : "gdn"),
+            problem, bounded, target);
+  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -184,11 +194,30 @@ void addFormats(std::vector<DecodeCase> &cases, const Target &target) {
       addCase(cases, fmt::format("{}-{}", format.name, variation.name), problem,
               variation, target);
   }
+  // What only the predecayed ring asks for.
+  const Variation prefixAlone = {"", [](P &p) {
+                                   setSizes(p.spec, 2, 6, 32, 64, 4);
+                                   p.spec.qkL2Norm = false;
+                                 }};
+  const Variation unitKeys = {"", [](P &p) {
+                                p.spec.qkL2Norm = false;
+                                p.spec.hasUnitKeys = true;
+                              }};
+  const DecodeProblem last = cases.back().problem;
+  for (const Format &format : formats) {
+    const bool isPrefix = format.format == RingFormat::Prefix;
+    DecodeProblem problem = last;
+    setFormat(problem, format.format, format.circular);
+    addCase(cases,
+            fmt::format("{}-{}", format.name,
+                        isPrefix ? "r3-no-l2norm" : "unit-keys"),
+            problem, isPrefix ? prefixAlone : unitKeys, target);
+  }
   const Variation ringFp16 = {"", [](P &p) {
                                 setTypes(p.spec, F16, F32, F16, F16);
                                 setFormat(p, RingFormat::Prefix, false);
                               }};
-  DecodeProblem problem = cases.back().problem;
+  DecodeProblem problem = last;
   problem.spec.hasForceFlush = false;
   addCase(cases, "prefix-ring-fp16", problem, ringFp16, target);
 }

@@ -30,3 +30,15 @@ file(RELATIVE_PATH pc_to_prefix
 configure_file(${PROJECT_SOURCE_DIR}/cmake/replayjit.pc.in replayjit.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/replayjit.pc
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+# `cpack --config build/CPackConfig.cmake`: the same tree as a Debian package.
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_CONTACT "the replayjit developers")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY
+  "Decode kernels of linear-attention models, generated at run time")
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_COMPRESSION_TYPE zstd)
+include(CPack)

@@ -30,3 +30,10 @@ function(replayjit_library name)
     add_dependencies(${name} ${ARG_DEPENDS})
   endif()
 endfunction()
+
+# Where the package nvidia-nvjitlink of pip lies beside ours: for dlopen, from the
+# shared library and from the tools.
+function(replayjit_finds_nvjitlink target)
+  set_target_properties(${target} PROPERTIES BUILD_WITH_INSTALL_RPATH ON
+    INSTALL_RPATH "$ORIGIN/../nvidia/cu13/lib;$ORIGIN/../nvidia/nvjitlink/lib")
+endfunction()

@@ -21,8 +21,12 @@ llvm_map_components_to_libnames(replayjit_llvm_parts
   core support passes nvptxcodegen nvptxdesc nvptxinfo x86codegen x86desc x86info
   orcjit irreader linker bitreader bitwriter frontendopenmp targetparser
   transformutils)
+# What these archives take of glibc 2.36, so that 2.35 is enough.
+add_library(replayjit_arc4random STATIC
+  ${PROJECT_SOURCE_DIR}/compiler/Support/Arc4Random.cpp)
 add_library(LlvmStatic INTERFACE)
-target_link_libraries(LlvmStatic INTERFACE ${replayjit_llvm_parts})
+target_link_libraries(LlvmStatic INTERFACE ${replayjit_llvm_parts}
+  replayjit_arc4random)
 
 get_property(mlir_libs GLOBAL PROPERTY MLIR_ALL_LIBS)
 foreach(lib ${mlir_libs})

@@ -171,6 +171,18 @@ std::optional<LayoutAnchor> CumsumOp::layoutAnchor(const ThreadGrid &grid) {
                                           : grid.spreadOut(type, getAxis())};
 }
 
+void StackOp::layoutRules(LayoutRules &rules) {
+  for (OpOperand &vector : getVectorsMutable())
+    rules.demand(vector, getResult(),
+                 [](const LinearLayout &l) { return l.slice(0); });
+}
+
+/// A thread has all rows of its columns.
+std::optional<LayoutAnchor> StackOp::layoutAnchor(const ThreadGrid &grid) {
+  return LayoutAnchor{LayoutAnchor::Own,
+                      grid.spreadOut(tile(getResult()), /*axis=*/0)};
+}
+
 void DotOp::layoutRules(LayoutRules &rules) {
   bool isMatrixUnit = getPrecision() != Precision::Ieee;
   bool isHalf =
@@ -178,6 +190,15 @@ void DotOp::layoutRules(LayoutRules &rules) {
   int64_t m = tile(getA()).getDimSize(0), k = tile(getA()).getDimSize(1);
   int64_t n = tile(getB()).getDimSize(1);
   rules.demandSame(getCMutable(), getResult());
+  if (getWide()) {
+    rules.demand(getAMutable(), getResult(), [&](const LinearLayout &l) {
+      return LinearLayout::wideMmaOperandA(m, k, n, 1 << l.warps.size());
+    });
+    rules.demand(getBMutable(), getResult(), [&](const LinearLayout &l) {
+      return LinearLayout::wideMmaOperandB(m, k, n, 1 << l.warps.size());
+    });
+    return;
+  }
   if (!isMatrixUnit)
     rules.suggestSame(getResult(), getC());
   rules.demand(getAMutable(), getResult(), [&](const LinearLayout &l) {
@@ -196,11 +217,12 @@ void DotOp::layoutRules(LayoutRules &rules) {
 std::optional<LayoutAnchor> DotOp::layoutAnchor(const ThreadGrid &grid) {
   if (getPrecision() == Precision::Ieee)
     return std::nullopt;
-  RankedTensorType type = tile(getResult());
+  int64_t m = tile(getResult()).getDimSize(0);
+  int64_t n = tile(getResult()).getDimSize(1);
   return LayoutAnchor{LayoutAnchor::Only,
-                      LinearLayout::mmaResult(type.getDimSize(0),
-                                              type.getDimSize(1),
-                                              grid.numWarps)};
+                      getWide()
+                          ? LinearLayout::wideMmaResult(m, n, grid.numWarps)
+                          : LinearLayout::mmaResult(m, n, grid.numWarps)};
 }
 
 void LoadOp::layoutRules(LayoutRules &rules) {

@@ -125,13 +125,13 @@ LinearLayout LinearLayout::inRegisters(ArrayRef<int64_t> shape, int numWarps) {
   return layout;
 }
 
-/// Gives warps the M bits above 16 from the top, then N bits above 8; the rest
-/// becomes registers. Dimensions that an operand lacks replicate.
+/// Gives warps the M bits above 16 from the top, then N bits above `nUnit`; the
+/// rest becomes registers. Dimensions that an operand lacks replicate.
 static void splitWarps(LinearLayout &layout, int64_t m, int64_t n, int mDim,
-                       int nDim, int numWarps) {
+                       int nDim, int numWarps, int64_t nUnit = 8) {
   int warpBits = llvm::Log2_32(numWarps);
   int mBits = std::min<int>(warpBits, llvm::Log2_64(m / 16));
-  int nBits = std::min<int>(warpBits - mBits, llvm::Log2_64(n / 8));
+  int nBits = std::min<int>(warpBits - mBits, llvm::Log2_64(n / nUnit));
   auto give = [&](int dim, int64_t size, int bits, int64_t unit) {
     int64_t warpUnit = size >> bits;
     if (dim >= 0)
@@ -141,7 +141,7 @@ static void splitWarps(LinearLayout &layout, int64_t m, int64_t n, int mDim,
       layout.warps.push_back(dim >= 0 ? Basis{dim, (int32_t)move} : Basis{});
   };
   give(mDim, m, mBits, 16);
-  give(nDim, n, nBits, 8);
+  give(nDim, n, nBits, nUnit);
   replicate(layout.warps, warpBits);
 }
 
@@ -185,6 +185,56 @@ LinearLayout LinearLayout::mmaOperandB(int64_t m, int64_t k, int64_t n,
   for (int64_t move = is16Bit ? 16 : 8; move < k; move *= 2)
     layout.registers.push_back({0, (int32_t)move});
   splitWarps(layout, m, n, -1, 1, numWarps);
+  return layout;
+}
+
+/// How many neighbours of K a lane holds of a fragment's row, of which four
+/// lanes hold parts; and how many of N, which eight lanes share.
+static int64_t wideK(int64_t k) { return std::min<int64_t>(8, k / 4); }
+static int64_t wideN(int64_t n) { return std::min<int64_t>(8, n / 8); }
+
+static void take(SmallVector<Basis> &bases, int dim, int64_t from, int64_t to) {
+  for (int64_t move = from; move < to; move *= 2)
+    bases.push_back({dim, (int32_t)move});
+}
+
+LinearLayout LinearLayout::wideMmaResult(int64_t m, int64_t n, int numWarps) {
+  const int64_t run = wideN(n);
+  LinearLayout layout;
+  layout.shape = {m, n};
+  take(layout.registers, 1, 1, 2 * run); // The last is column 1 of a fragment.
+  take(layout.registers, 0, 8, 16);
+  take(layout.lanes, 1, 2 * run, 8 * run);
+  take(layout.lanes, 0, 1, 8);
+  splitWarps(layout, m, n, 0, 1, numWarps, 8 * run);
+  return layout;
+}
+
+LinearLayout LinearLayout::wideMmaOperandA(int64_t m, int64_t k, int64_t n,
+                                           int numWarps) {
+  const int64_t run = wideK(k);
+  LinearLayout layout;
+  layout.shape = {m, k};
+  take(layout.registers, 1, 1, run);
+  take(layout.registers, 0, 8, 16);
+  take(layout.registers, 1, 4 * run, k);
+  take(layout.lanes, 1, run, 4 * run);
+  take(layout.lanes, 0, 1, 8);
+  splitWarps(layout, m, n, 0, -1, numWarps, 8 * wideN(n));
+  return layout;
+}
+
+LinearLayout LinearLayout::wideMmaOperandB(int64_t m, int64_t k, int64_t n,
+                                           int numWarps) {
+  const int64_t runK = wideK(k), runN = wideN(n);
+  LinearLayout layout;
+  layout.shape = {k, n};
+  take(layout.registers, 1, 1, runN);
+  take(layout.registers, 0, 1, runK);
+  take(layout.registers, 0, 4 * runK, k);
+  take(layout.lanes, 0, runK, 4 * runK);
+  take(layout.lanes, 1, runN, 8 * runN);
+  splitWarps(layout, m, n, -1, 1, numWarps, 8 * runN);
   return layout;
 }
 

@@ -71,6 +71,14 @@ public:
                                   int numWarps);
   static LinearLayout mmaOperandB(int64_t m, int64_t k, int64_t n, bool is16Bit,
                                   int numWarps);
+  /// The same fragments with another order of K and N, which is free as long as
+  /// the three agree: what a lane holds of a row of A, and of B, are up to 8
+  /// neighbours.
+  static LinearLayout wideMmaResult(int64_t m, int64_t n, int numWarps);
+  static LinearLayout wideMmaOperandA(int64_t m, int64_t k, int64_t n,
+                                      int numWarps);
+  static LinearLayout wideMmaOperandB(int64_t m, int64_t k, int64_t n,
+                                      int numWarps);
 
   //===--- Derived layouts -----------------------------------------------===//
 

@@ -153,7 +153,8 @@ def Replay_NumProgramsOp : Replay_Op<"num_programs", [Pure]> {
 // How a state is formed where it is formed: attributes of each use.
 defvar Replay_Forming = (ins OptionalAttr<I32Attr>:$rows,
   DefaultValuedAttr<Replay_PrecisionAttr,
-    "::replayjit::internal::replay::Precision::Ieee">:$precision);
+    "::replayjit::internal::replay::Precision::Ieee">:$precision,
+  OptionalAttr<Replay_PrecisionAttr>:$split);
 
 def Replay_ReconstructOp : Replay_Op<"reconstruct", [Pure,
     AttrSizedOperandSegments]> {
@@ -215,11 +216,15 @@ def Replay_FormOp : Replay_Op<"form", []> {
     The same state, held as tiles of f32: a value like any other, which may be
     updated, carried by `scf.for` and passed on by `scf.if`. `rows` and `precision`
     say how the ring is added: so many rows a step, in a loop, or all at once if
-    `rows` is absent; and how the products d_j (W_j k_j)^T round their operands.
+    `rows` is absent; and how the products d_j (W_j k_j)^T round their operands. With
+    `split` nothing is rounded: the matrix unit multiplies what the ring stores, which
+    this precision holds, with the three parts of the factor that has a weight, all
+    rows at once (see `replay.contract`).
 
     Constraints: (J1) the operand is not formed, and the result is the same state,
     formed; (J2) `rows` is a power of two; precisions other than ieee are for the
-    matrix unit, which takes 16 or more.
+    matrix unit, which takes 16 or more; (J3) `split` is bf16 or tf32, and beside it
+    there is neither rows nor a precision.
 
     ```mlir
     %t = replay.form %s {rows = 4 : i32} : !replay.state<32x128>
@@ -265,10 +270,15 @@ def Replay_ContractOp : Replay_Op<"contract", []> {
     formed, `block_k` columns are read at a time (all if absent), output-only:
     S x = S0 (A x) + sum_j d_j ((W_j k_j) . x). With `rebuild` each such tile of S
     is formed, by a dot that rounds W d or W k, and the other operand, as that says.
+    With `split` it is read output-only, S0 and rows k_j without weights by the matrix
+    unit: their elements have a type that this precision holds, and each x_i becomes
+    the sum of three parts of the precision, together as exact as f32, so that all
+    products are exact.
 
     Constraints: (C1) each x_i is a tensor<Kxf32> and each y_i a tensor<Vxf32>
     of the state's shape; (C2) as many results as vectors; (C3) `block_k` divides
-    K; (C4) a formed state is read as it is: it has neither attribute.
+    K; (C4) a formed state is read as it is: it has none of the attributes; (C5)
+    `split` is bf16 or tf32, and beside it there is neither rebuild nor block_k.
 
     ```mlir
     %o, %u = replay.contract %s, %xq, %xk {block_k = 64 : i32} : !replay.state<32x128>,
@@ -277,7 +287,8 @@ def Replay_ContractOp : Replay_Op<"contract", []> {
   }];
   let arguments = (ins Arg<Replay_StateType, "", [MemRead]>:$state,
     Variadic<Replay_Tile>:$vectors, OptionalAttr<I32Attr>:$block_k,
-    OptionalAttr<Replay_PrecisionAttr>:$rebuild);
+    OptionalAttr<Replay_PrecisionAttr>:$rebuild,
+    OptionalAttr<Replay_PrecisionAttr>:$split);
   let results = (outs Variadic<Replay_Tile>:$results);
   let hasVerifier = 1;
   let assemblyFormat = [{ $state `,` $vectors attr-dict `:` type($state) `,`
@@ -289,14 +300,14 @@ def Replay_FlushOp : Replay_Op<"flush", [AttrSizedOperandSegments]> {
   let description = [{
     Stores S to each destination or, the short form of `replay.update` and a store,
     `S diag(decay) + d k^T`: the state after a token. A state that is not formed is
-    formed for it, `block_k` columns at a time (all if absent), as `rows` and
-    `precision` say (see `replay.form`).
+    formed for it, `block_k` columns at a time (all if absent), as `rows`,
+    `precision` and `split` say (see `replay.form`).
 
     Constraints: (F1) decay, d and k are all there or all absent: d is a
     tensor<Vxf32>, k a tensor<Kxf32> of the state's shape, and decay an f32 or a
     tensor<Kxf32>; (F2) there is a destination, and each has rank 2; (F3) `block_k`
-    and `rows` are as (C3) and (J2) say; (F4) a formed state is stored as it is: it
-    has none of the three attributes.
+    and the others are as (C3), (J2) and (J3) say; (F4) a formed state is stored as it
+    is: it has none of these attributes.
 
     ```mlir
     replay.flush %s decay %alpha update %dt, %kt into %s0 {rows = 4 : i32}
@@ -570,6 +581,27 @@ def Replay_SliceOp : Replay_Op<"slice", [Pure, Replay_LayoutRules]> {
     type($result) }];
 }
 
+def Replay_StackOp : Replay_Op<"stack", [Pure,
+    Replay_Layouts<["layoutRules", "layoutAnchor"]>]> {
+  let summary = "Vectors as the rows of a tile";
+  let description = [{
+    Rows past the last vector are zero.
+
+    Constraint: (ST1) the vectors are rank-1 tiles of one type; the result has their
+    element type and size, and at least as many rows.
+
+    ```mlir
+    %m = replay.stack %x, %y, %z : tensor<16xf32>, tensor<16xf32>, tensor<16xf32>
+        -> tensor<4x16xf32>
+    ```
+  }];
+  let arguments = (ins Variadic<Replay_Tile>:$vectors);
+  let results = (outs Replay_Tile:$result);
+  let hasVerifier = 1;
+  let assemblyFormat = [{ $vectors attr-dict `:` type($vectors) `->`
+    type($result) }];
+}
+
 def Replay_ConvertLayoutOp : Replay_Op<"convert_layout", [Pure]> {
   let summary = "The same tile in another layout";
   let description = [{
@@ -640,10 +672,12 @@ def Replay_DotOp : Replay_Op<"dot", [Pure,
   let description = [{
     `c + a b` with f32 accumulation. `precision` alone says how the f32 operands
     round: `ieee` not at all (FMA), `bf16` and `f16` to nearest, `tf32` cut off as
-    by the matrix unit.
+    by the matrix unit. With `wide` a lane's part of a fragment is up to eight
+    neighbours of a's row, and of b's row: wide accesses to memory, for which K and N
+    take another order in the fragments.
 
     Constraints: (O1) a is MxK, b is KxN, c and the result are MxN, all f32;
-    (O2) all but `ieee`: M and K are at least 16, N at least 8.
+    (O2) all but `ieee`: M and K are at least 16, N at least 8; (O3) `ieee` is not wide.
 
     ```mlir
     %s = replay.dot %a, %b, %c precision tf32
@@ -652,7 +686,7 @@ def Replay_DotOp : Replay_Op<"dot", [Pure,
     ```
   }];
   let arguments = (ins Replay_Tile:$a, Replay_Tile:$b, Replay_Tile:$c,
-    Replay_PrecisionAttr:$precision);
+    Replay_PrecisionAttr:$precision, UnitAttr:$wide);
   let results = (outs Replay_Tile:$result);
   let hasVerifier = 1;
   let assemblyFormat = [{ $a `,` $b `,` $c `precision` $precision attr-dict `:`

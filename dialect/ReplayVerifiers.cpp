@@ -106,8 +106,18 @@ static LogicalResult verifyBlock(Operation *op, std::optional<int32_t> blockK,
   return success();
 }
 
+static bool isSplit(std::optional<Precision> split) {
+  return !split || *split == Precision::Bf16 || *split == Precision::Tf32;
+}
+
 static LogicalResult verifyForming(Operation *op, std::optional<int32_t> rows,
-                                   Precision precision, StringRef tag) {
+                                   Precision precision,
+                                   std::optional<Precision> split,
+                                   StringRef tag, StringRef splitTag) {
+  if (!isSplit(split) || (split && (rows || precision != Precision::Ieee)))
+    return op->emitOpError("split is bf16 or tf32, with neither rows nor a "
+                           "precision beside it (")
+           << splitTag << ")";
   bool isDot = precision != Precision::Ieee;
   if (rows && (*rows < (isDot ? 16 : 1) || !llvm::isPowerOf2_32(*rows)))
     return op->emitOpError()
@@ -133,7 +143,8 @@ LogicalResult FormOp::verify() {
     return emitOpError() << "cannot make a " << to << " of a " << from
                          << ": needs a state that is not formed, and gives the "
                             "same with tiles (J1)";
-  return verifyForming(*this, getRows(), getPrecision(), "J2");
+  return verifyForming(*this, getRows(), getPrecision(), getSplit(), "J2",
+                       "J3");
 }
 
 LogicalResult UpdateOp::verify() {
@@ -163,9 +174,13 @@ LogicalResult ContractOp::verify() {
     if (!isF32Tile(result, {state.getRows()}))
       return emitOpError() << "result must be tensor<" << state.getRows()
                            << "xf32> (C1)";
-  if (state.isFormed() && (getBlockK() || getRebuild()))
-    return emitOpError("reads a formed state as it is; block_k and rebuild are "
-                       "for others (C4)");
+  if (state.isFormed() && (getBlockK() || getRebuild() || getSplit()))
+    return emitOpError("reads a formed state as it is; block_k, rebuild and "
+                       "split are for others (C4)");
+  if (!isSplit(getSplit()) || (getSplit() && (getBlockK() || getRebuild())))
+    return emitOpError(
+        "split is bf16 or tf32, with neither block_k nor rebuild "
+        "beside it (C5)");
   return verifyBlock(*this, getBlockK(), state, "C3");
 }
 
@@ -181,13 +196,14 @@ LogicalResult FlushOp::verify() {
         return cast<ViewType>(dst.getType()).getRank() != 2;
       }))
     return emitOpError("destinations must be there and have rank 2 (F2)");
-  if (state.isFormed() &&
-      (getBlockK() || getRows() || getPrecision() != Precision::Ieee))
-    return emitOpError("stores a formed state as it is; block_k, rows and "
-                       "precision are for others (F4)");
+  if (state.isFormed() && (getBlockK() || getRows() || getSplit() ||
+                           getPrecision() != Precision::Ieee))
+    return emitOpError("stores a formed state as it is; block_k, rows, "
+                       "precision and split are for others (F4)");
   if (failed(verifyBlock(*this, getBlockK(), state, "F3")))
     return failure();
-  return verifyForming(*this, getRows(), getPrecision(), "F3");
+  return verifyForming(*this, getRows(), getPrecision(), getSplit(), "F3",
+                       "F3");
 }
 
 //===----------------------------------------------------------------------===//
@@ -336,6 +352,24 @@ LogicalResult SliceOp::verify() {
   return success();
 }
 
+LogicalResult StackOp::verify() {
+  RankedTensorType to = tile(getResult());
+  auto fits = [&](Value vector) {
+    RankedTensorType from = tile(vector);
+    return from == tile(getVectors().front()) && from.getRank() == 1 &&
+           from.getElementType() == to.getElementType() &&
+           from.getDimSize(0) == to.getDimSize(1);
+  };
+  if (getVectors().empty() || to.getRank() != 2 ||
+      (int64_t)getVectors().size() > to.getDimSize(0) ||
+      !llvm::all_of(getVectors(), fits))
+    return emitOpError() << "cannot make " << to << " of "
+                         << getVectors().size()
+                         << " vectors: they are rows of it, of its element "
+                            "type (ST1)";
+  return success();
+}
+
 LogicalResult ConvertLayoutOp::verify() {
   RankedTensorType from = tile(getValue()), to = tile(getResult());
   if (from.getShape() != to.getShape() ||
@@ -384,6 +418,9 @@ LogicalResult DotOp::verify() {
     return emitOpError() << "precision " << stringifyPrecision(getPrecision())
                          << " needs M >= 16, K >= 16 and N >= 8, not " << m
                          << ", " << k << " and " << n << " (O2)";
+  if (getPrecision() == Precision::Ieee && getWide())
+    return emitOpError("has no fragments that could be wide at precision ieee "
+                       "(O3)");
   return success();
 }
 

@@ -185,6 +185,13 @@ Value TileBuilder::slice(Value tile, Value offset, int64_t size) {
   return createOrFold<SliceOp>(tileType({size}), tile, offset);
 }
 
+Value TileBuilder::stack(ValueRange vectors, int64_t rows) {
+  auto type = cast<RankedTensorType>(vectors[0].getType());
+  return StackOp::create(
+      *this, tileType({rows, type.getDimSize(0)}, type.getElementType()),
+      vectors);
+}
+
 Value TileBuilder::transpose(Value tile) {
   auto type = cast<RankedTensorType>(tile.getType());
   return TransposeOp::create(

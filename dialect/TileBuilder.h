@@ -80,6 +80,8 @@ public:
   /// A rank-1 tile repeated along a new dimension `axis` of size `size`.
   Value spread(Value tile, int axis, int64_t size);
   Value slice(Value tile, Value offset, int64_t size);
+  /// A tile of `rows` rows, the first of which are the vectors.
+  Value stack(mlir::ValueRange vectors, int64_t rows);
   Value transpose(Value tile);
   Value reduce(Value tile, int axis);
   Value sum(Value tile); ///< Of a rank-1 tile.

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <memory>
 #include <string_view>
+#include <vector>
 
 namespace replayjit::internal {
 
@@ -41,6 +42,14 @@ struct MappedMemory {
   void *host = nullptr;
   uint64_t device = 0; ///< The address for kernels.
 };
+
+/// Of equal runs, shortest first; one or more.
+using Times = std::vector<double>;
+
+inline double medianOf(const Times &times) {
+  const size_t n = times.size();
+  return (times[(n - 1) / 2] + times[n / 2]) / 2;
+}
 
 /// A GPU or the emulation. Launches and copies run in order on one stream, the
 /// device's own, but for what takes a stream. One thread uses a device at a
@@ -125,24 +134,22 @@ public:
   /// The device's own stream, for the functions above.
   virtual void *stream() const { return nullptr; }
 
-  /// Milliseconds per run of `body`, which only launches: it is captured into a
-  /// graph, replayed `repeats` times after a warm-up, and the median is taken.
+  /// Milliseconds of each run of `body`, which only launches, shortest first:
+  /// it is captured into a graph, and replayed `repeats` times after a warm-up.
   /// Unsupported under emulation.
-  template <typename Body> Result<double> time(Body body, int repeats) {
+  template <typename Body> Result<Times> time(Body body, int repeats) {
     if (Status status = beginCapture(); !status)
       return status;
     Status launched = body();
-    Result<double> median = endCaptureAndTime(repeats);
+    Result<Times> times = endCaptureAndTime(repeats);
     if (!launched)
       return launched;
-    return median;
+    return times;
   }
 
 protected:
   virtual Status beginCapture() = 0;
-  virtual Result<double> endCaptureAndTime(int repeats) = 0;
-
-protected:
+  virtual Result<Times> endCaptureAndTime(int repeats) = 0;
   static Status underCapture(std::string_view what);
 
 private:

@@ -73,7 +73,7 @@ protected:
     return Status::error(StatusCode::Unsupported,
                          "emulation: there are no graphs and no GPU times");
   }
-  Result<double> endCaptureAndTime(int repeats) override {
+  Result<Times> endCaptureAndTime(int repeats) override {
     return beginCapture();
   }
 

@@ -42,7 +42,7 @@ public:
 
 protected:
   Status beginCapture() override { return Status::ok(); }
-  Result<double> endCaptureAndTime(int) override { return 0.0; }
+  Result<Times> endCaptureAndTime(int) override { return Times{0}; }
 };
 
 constexpr int rows = 256;

@@ -18,41 +18,6 @@ namespace {
 /// The L2 of no GPU is larger than a quarter of this.
 constexpr int64_t coldBytes = int64_t(512) << 20;
 constexpr int maxLaunches = 2048;
-constexpr int replays = 20;
-
-/// Device memory for the launches of a graph, freed with the scope.
-class Pool {
-public:
-  Pool(Device &device, const DecodeSpec &spec, int batch);
-  ~Pool() {
-    for (uint64_t address : allocations)
-      (void)device.free(address); // nothing to be done about it
-  }
-
-  Status allocate();
-  /// The arguments of launch n of a graph.
-  DecodeArgs launch(int n) const;
-
-  int launches = 0; ///< Per graph; whole cycles of the ring.
-  bool coldL2 = false;
-
-private:
-  using Values = std::function<double()>;
-  Status fill(const Argument &tensor, int64_t elements, const Values &values);
-  int64_t elementsOf(const Argument &tensor) const;
-  Status uploadIndices();
-  /// Allocates, and copies `bytes` unless that is null.
-  Status upload(const Argument &argument, const void *bytes, size_t size);
-
-  Device &device;
-  const DecodeSpec &spec;
-  const int batch;
-  int64_t slots = 0;
-  int64_t width = 0; ///< Entries per launch in the index arrays.
-  DecodeArgs args;
-  std::vector<uint64_t> allocations;
-  std::mt19937 random{1};
-};
 
 /// An index or cursor of each row, of which a graph has as many as launches.
 bool isIndex(const Argument &argument) {
@@ -61,7 +26,43 @@ bool isIndex(const Argument &argument) {
 
 } // namespace
 
-Pool::Pool(Device &device, const DecodeSpec &spec, int batch)
+class LaunchTimer::Pool {
+public:
+  Pool(Device &device, const DecodeSpec &spec, int batch);
+  ~Pool() {
+    for (uint64_t address : allocations)
+      (void)device.free(address); // nothing to be done about it
+  }
+
+  Status allocate();
+  /// Puts all rows at this write_pos, or at all ring phases.
+  Status placeRows(std::optional<int> cursor);
+  /// The arguments of launch n of a graph.
+  DecodeArgs launch(int n) const;
+
+  Device &device;
+  const DecodeSpec spec;
+  const int batch;
+  int launches = 0; ///< Per graph; whole cycles of the ring.
+  bool coldL2 = false;
+
+private:
+  using Values = std::function<double()>;
+  Status fill(const Argument &tensor, int64_t elements, const Values &values);
+  int64_t elementsOf(const Argument &tensor) const;
+  Status uploadIndices();
+  int32_t cursorAfter(int64_t steps);
+  /// Allocates, and copies `bytes` unless that is null.
+  Status upload(const Argument &argument, const void *bytes, size_t size);
+
+  int64_t slots = 0;
+  int64_t width = 0; ///< Entries per launch in the index arrays.
+  DecodeArgs args;
+  std::vector<uint64_t> allocations;
+  std::mt19937 random{1};
+};
+
+LaunchTimer::Pool::Pool(Device &device, const DecodeSpec &spec, int batch)
     : device(device), spec(spec), batch(batch) {
   auto round = [](int64_t n, int64_t unit) {
     return (n + unit - 1) / unit * unit;
@@ -89,7 +90,8 @@ Pool::Pool(Device &device, const DecodeSpec &spec, int batch)
   width = round(batch, 16);
 }
 
-Status Pool::upload(const Argument &argument, const void *bytes, size_t size) {
+Status LaunchTimer::Pool::upload(const Argument &argument, const void *bytes,
+                                 size_t size) {
   Result<uint64_t> memory = device.allocate(size, divided(argument.name, '_'));
   if (!memory)
     return memory.status();
@@ -100,8 +102,8 @@ Status Pool::upload(const Argument &argument, const void *bytes, size_t size) {
 
 /// Allocates and fills by repeating a piece: the values matter little, but
 /// zeros would draw less power and no numbers could make it diverge.
-Status Pool::fill(const Argument &tensor, int64_t elements,
-                  const Values &values) {
+Status LaunchTimer::Pool::fill(const Argument &tensor, int64_t elements,
+                               const Values &values) {
   const DataType type = tensor.type.of(spec);
   const int64_t bytes = elements * byteSize(type);
   if (Status status = upload(tensor, nullptr, bytes); !status)
@@ -124,7 +126,7 @@ Status Pool::fill(const Argument &tensor, int64_t elements,
 }
 
 /// Of all its rows or slots.
-int64_t Pool::elementsOf(const Argument &tensor) const {
+int64_t LaunchTimer::Pool::elementsOf(const Argument &tensor) const {
   for (const Argument &stride : decodeArguments())
     if (stride.kind == Argument::Kind::Stride &&
         stride.of == std::string_view(tensor.name))
@@ -133,7 +135,7 @@ int64_t Pool::elementsOf(const Argument &tensor) const {
   return innerElements(spec, tensor);
 }
 
-Status Pool::allocate() {
+Status LaunchTimer::Pool::allocate() {
   std::normal_distribution<double> normal;
   auto gaussian = [&](double deviation) -> Values {
     return [this, &normal, deviation] { return deviation * normal(random); };
@@ -160,38 +162,19 @@ Status Pool::allocate() {
   return uploadIndices();
 }
 
-/// Cursors of a launch as rows with drafts meet them, of which 1 to T hold each
-/// time: after `steps` launches.
-static int32_t usedByDrafts(const DecodeSpec &spec, int64_t steps,
-                            std::mt19937 &random) {
-  RingCursor cursor;
-  for (int64_t i = 0; i < steps; ++i)
-    cursor = acceptedCursor(spec, cursor, /*forced=*/false,
-                            1 + int(random() % spec.numTokens));
-  return cursor.writePos;
-}
-
-/// Slots, cursors and bases of all launches. Rings and destinations are those
-/// of the states; no row is tracked. All rows have all their tokens.
-Status Pool::uploadIndices() {
-  const int64_t count = launches * width, L = spec.ringDepth;
+/// Slots and bases of all launches. Rings and destinations are those of the
+/// states; no row is tracked or forced to flush. All rows have all tokens.
+Status LaunchTimer::Pool::uploadIndices() {
+  const int64_t count = launches * width;
   const int T = tokensPerRow(spec);
-  const bool hasDrafts = traitsOf(spec).drafts && L >= 2 * T;
-  std::vector<int32_t> offsets(batch + 1);
-  for (int row = 0; row <= batch; ++row)
-    offsets[row] = row * T;
   std::vector<int64_t> wide(count);
-  std::vector<int32_t> narrow(count), cursors(count), bases(count),
-      forced(count);
+  std::vector<int32_t> narrow(count), bases(count), zeros(count);
   for (int64_t n = 0; n < launches; ++n)
     for (int64_t row = 0; row < width; ++row) {
       int64_t at = n * width + row;
       wide[at] = 1 + (n * batch + row) % slots;
       narrow[at] = int32_t(wide[at]);
-      cursors[at] = hasDrafts
-                        ? usedByDrafts(spec, (n + row) % (2 * L), random)
-                        : int32_t((n + row) % cursorEnd(spec));
-      bases[at] = int32_t((3 * n + 5 * row) % L);
+      bases[at] = int32_t((3 * n + 5 * row) % spec.ringDepth);
     }
   const std::vector<int32_t> none(2 * count, -1); // of either type
   const std::vector<int32_t> tokens(count, T);
@@ -199,10 +182,10 @@ Status Pool::uploadIndices() {
                             ? static_cast<const void *>(wide.data())
                             : narrow.data();
   const std::map<std::string_view, const void *> values = {
-      {"stateIndices", indices},    {"ringIndices", indices},
-      {"dstIndices", indices},      {"trackIndices", none.data()},
-      {"writePos", cursors.data()}, {"ringBase", bases.data()},
-      {"forceFlush", forced.data()}, {"tokenCounts", tokens.data()}};
+      {"stateIndices", indices},   {"ringIndices", indices},
+      {"dstIndices", indices},     {"trackIndices", none.data()},
+      {"writePos", zeros.data()},  {"ringBase", bases.data()},
+      {"forceFlush", zeros.data()}, {"tokenCounts", tokens.data()}};
   for (const auto &[name, numbers] : values) {
     const Argument &array = find(decodeArguments(), name);
     if (!array.isThere(spec))
@@ -214,12 +197,40 @@ Status Pool::uploadIndices() {
   }
   const Argument &ends = find(decodeArguments(), "tokenOffsets");
   args.tokens = batch * T;
-  return ends.isThere(spec)
-             ? upload(ends, offsets.data(), 4 * offsets.size())
-             : Status::ok();
+  if (!ends.isThere(spec))
+    return Status::ok();
+  std::vector<int32_t> offsets(batch + 1);
+  for (int row = 0; row <= batch; ++row)
+    offsets[row] = row * T;
+  return upload(ends, offsets.data(), offsets.size() * sizeof(int32_t));
 }
 
-DecodeArgs Pool::launch(int n) const {
+/// Where a row stands after `steps` launches. Of drafts 1 to T hold each time;
+/// a ring that has not two launches' room is folded by others in between.
+int32_t LaunchTimer::Pool::cursorAfter(int64_t steps) {
+  if (!traitsOf(spec).drafts)
+    return int32_t(steps % spec.ringDepth);
+  RingCursor cursor;
+  if (spec.ringDepth >= 2 * spec.numTokens)
+    for (int64_t i = steps % (2 * spec.ringDepth); i > 0; --i)
+      cursor = acceptedCursor(spec, cursor, /*forced=*/false,
+                              1 + int(random() % spec.numTokens));
+  return cursor.writePos;
+}
+
+Status LaunchTimer::Pool::placeRows(std::optional<int> cursor) {
+  if (args.writePos == 0)
+    return Status::ok();
+  std::vector<int32_t> cursors(launches * width);
+  for (int64_t n = 0; n < launches; ++n)
+    for (int64_t row = 0; row < width; ++row)
+      cursors[n * width + row] =
+          cursor ? *cursor : cursorAfter(n + row);
+  return device.copyToDevice(args.writePos, cursors.data(),
+                             cursors.size() * sizeof(int32_t));
+}
+
+DecodeArgs LaunchTimer::Pool::launch(int n) const {
   DecodeArgs result = args;
   for (const Argument &argument : decodeArguments())
     if (isIndex(argument) && argument.isThere(spec))
@@ -228,35 +239,47 @@ DecodeArgs Pool::launch(int n) const {
   return result;
 }
 
-Result<LaunchTime> replayjit::internal::timeLaunch(Device &device,
-                                                   LoadedKernel &kernel,
-                                                   const LaunchConfig &launch,
-                                                   const DecodeSpec &spec,
-                                                   int batch) {
+LaunchTimer::LaunchTimer(std::unique_ptr<Pool> pool) : pool(std::move(pool)) {}
+LaunchTimer::~LaunchTimer() = default;
+
+Result<std::unique_ptr<LaunchTimer>>
+LaunchTimer::create(Device &device, const DecodeSpec &spec, int batch) {
   if (!traitsOf(spec).tokens)
     return Status::error(StatusCode::Unsupported,
                          "only kernels that decode a token are timed");
-  Pool pool(device, spec, batch);
-  if (Status status = pool.allocate(); !status)
+  auto pool = std::make_unique<Pool>(device, spec, batch);
+  if (Status status = pool->allocate(); !status)
     return status;
-  if (Status status = validateArgs(spec, pool.launch(0)); !status)
+  if (Status status = validateArgs(spec, pool->launch(0)); !status)
     return status;
-  auto body = [&]() -> Status {
-    for (int n = 0; n < pool.launches; ++n) {
-      DecodeArgs args = pool.launch(n);
-      if (Status status = withParams(spec, args,
-                                     [&](const void *params, size_t bytes) {
-                                       return device.launch(
-                                           kernel, gridOf(spec, launch, batch),
-                                           params, bytes);
-                                     });
-          !status)
+  return std::unique_ptr<LaunchTimer>(new LaunchTimer(std::move(pool)));
+}
+
+Result<LaunchTime> LaunchTimer::time(LoadedKernel &kernel,
+                                     const LaunchConfig &launch,
+                                     const LaunchManner &manner) {
+  Device &device = pool->device;
+  const DecodeSpec &spec = pool->spec;
+  if (Status status = pool->placeRows(manner.cursor); !status)
+    return status;
+  auto launchAll = [&]() -> Status {
+    for (int n = 0; n < pool->launches; ++n) {
+      DecodeArgs args = pool->launch(n);
+      Status status =
+          withParams(spec, args, [&](const void *params, size_t bytes) {
+            return device.launchOn(device.stream(), kernel,
+                                   gridOf(spec, launch, pool->batch), params,
+                                   bytes, manner.order);
+          });
+      if (!status)
         return status;
     }
     return Status::ok();
   };
-  Result<double> milliseconds = device.time(body, replays);
-  if (!milliseconds)
-    return milliseconds.status();
-  return LaunchTime{*milliseconds * 1e3 / pool.launches, pool.coldL2};
+  Result<Times> times = device.time(launchAll, manner.repeats);
+  if (!times)
+    return times.status();
+  for (double &time : *times)
+    time *= 1e3 / pool->launches;
+  return LaunchTime{*times, pool->coldL2};
 }

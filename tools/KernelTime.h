@@ -5,21 +5,46 @@
 #include "kernels/Decode/DecodeArgs.h"
 #include "runtime/Device.h"
 
+#include <memory>
+#include <optional>
+
 namespace replayjit::internal {
 
+/// How the launches that are timed differ.
+struct LaunchManner {
+  /// The write_pos of all rows; none: they stand at all ring phases, one row in
+  /// L flushes; with drafts, where random numbers of them that held leave them.
+  std::optional<int> cursor = {};
+  LaunchOrder order = LaunchOrder::Serial;
+  int repeats = 20; ///< Replays of the graph.
+};
+
 struct LaunchTime {
-  double microseconds = 0; ///< Of one launch, the median of graph replays.
+  Times microseconds; ///< Of one launch, in each replay of the graph.
   /// No launch finds its states in the L2: those of all launches in between are
   /// several times its size.
   bool coldL2 = false;
 };
 
-/// Times `kernel`, made for `spec`, with `batch` rows on a GPU. A graph holds
-/// many launches, each on slots of its own, its rows at all ring phases.
-/// Kernels of Family::Materialize are not timed.
-Result<LaunchTime> timeLaunch(Device &device, LoadedKernel &kernel,
-                              const LaunchConfig &launch,
-                              const DecodeSpec &spec, int batch);
+/// Device memory for the launches of a graph, each on slots of its own, with
+/// random values. Kernels that read and write the same can take turns on it.
+class LaunchTimer {
+public:
+  /// For launches of `batch` rows. Unsupported unless kernels of `spec` decode
+  /// a token. The device is the caller's and outlives this.
+  static Result<std::unique_ptr<LaunchTimer>>
+  create(Device &device, const DecodeSpec &spec, int batch);
+  ~LaunchTimer();
+
+  /// Times `kernel`, which takes the DecodeArgs of the timer's spec.
+  Result<LaunchTime> time(LoadedKernel &kernel, const LaunchConfig &launch,
+                          const LaunchManner &manner = {});
+
+private:
+  class Pool;
+  explicit LaunchTimer(std::unique_ptr<Pool> pool);
+  std::unique_ptr<Pool> pool;
+};
 
 } // namespace replayjit::internal
 

@@ -1,6 +1,6 @@
-//===- ReplayBench.cpp - What the runtime costs ---------------------------===//
+//===- ReplayBench.cpp - What kernels and the runtime take ----------------===//
 
-#include "tools/CommandLine.h"
+#include "tools/BenchCommands.h"
 #include "tools/HostOverhead.h"
 #include "tools/Tools.h"
 
@@ -124,7 +124,10 @@ static int runtime(Options &options) {
 }
 
 int replayjit::internal::replayBench(int argc, char **argv) {
-  CLI::App app("Measures what the runtime costs on the host", "replay-bench");
+  CLI::App app(
+      "Measures what kernels take on a GPU, and what the runtime costs "
+      "on the host",
+      "replay-bench");
   app.require_subcommand(1);
   Options options;
   CLI::App *overheads = app.add_subcommand(
@@ -143,7 +146,13 @@ int replayjit::internal::replayBench(int argc, char **argv) {
       ->capture_default_str()
       ->check(within(1, 100'000));
   overheads->add_option("--json", options.json, "Also write them to this file");
+  DecodeCommand decode(app);
+  PageCommand page(app);
   if (std::optional<int> status = parse(app, argc, argv))
     return *status;
+  if (decode.app->parsed())
+    return decode.run();
+  if (page.app->parsed())
+    return page.run();
   return runtime(options);
 }

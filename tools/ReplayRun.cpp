@@ -154,10 +154,11 @@ Row Runner::run(Device &device, const DecodeCase &entry, int nameWidth,
   // A kernel that computes wrongly is not timed.
   if (row.passed() && !device.isEmulation() && !options.noTiming &&
       entry.problem.batch > 0 && traitsOf(spec).tokens) {
-    Result<LaunchTime> timed =
-        timeLaunch(device, **loaded, kernel->launch, spec, entry.problem.batch);
+    auto timer = LaunchTimer::create(device, spec, entry.problem.batch);
+    Result<LaunchTime> timed = timer ? (*timer)->time(**loaded, kernel->launch)
+                                     : Result<LaunchTime>(timer.status());
     if (timed)
-      time = fmt::format("{:.2f}{}", timed->microseconds,
+      time = fmt::format("{:.2f}{}", medianOf(timed->microseconds),
                          timed->coldL2 ? "" : "*");
     else
       row.note = "not timed: " + timed.status().message;

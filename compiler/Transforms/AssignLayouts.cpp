@@ -190,7 +190,10 @@ private:
         accesses.push_back({result, anchor->layout});
       } else {
         reserve(result, anchor->layout);
-        reserve(op->getOperand(0), anchor->layout);
+        Needs needs(*this, op);
+        for (OpOperand &operand : op->getOpOperands())
+          if (auto &layout = needs.operands[operand.getOperandNumber()])
+            reserve(operand.get(), *layout);
       }
     });
   }

@@ -1,11 +1,12 @@
 //===- ExpandState.cpp - Replay-level operations become tile programs -----===//
 //
-// What is not formed (StateParts) is read as each use says: output-only, rebuild,
-// or formed tile by tile. A formed state is the tiles of its columns; loops and
-// branches carry these.
+// What is not formed (StateParts) is read as each use says: output-only, by
+// fp32 or by the matrix unit, rebuild, or formed tile by tile. A formed state
+// is the tiles of its columns; loops and branches carry these.
 //
 //===----------------------------------------------------------------------===//
 
+#include "compiler/Transforms/ExactProducts.h"
 #include "compiler/Transforms/Passes.h"
 #include "compiler/Transforms/StateParts.h"
 
@@ -68,6 +69,8 @@ SmallVector<Value> contractTile(TileBuilder &b, Value tile, ValueRange vectors,
 template <typename Op>
 Value formTile(TileBuilder &b, const StateParts &state, Op how, Value column,
                int64_t width) {
+  if (how.getSplit())
+    return state.formExactly(b, column, width, *how.getSplit());
   if (auto rows = how.getRows())
     return state.formInSteps(b, column, width, *rows, how.getPrecision());
   return state.formAtOnce(b, column, width, how.getPrecision());
@@ -81,45 +84,62 @@ template <typename Op> int64_t blockOf(Op op) {
   return op.getBlockK().value_or(op.getState().getType().getColumns());
 }
 
-/// S x = A (S0 x) + sum_j d_j W_j (k_j . x), or with a decay a column
-/// S x = S0 (A x) + sum_j d_j ((W_j k_j) . x)
-void contractOutputOnly(const StateParts &state, ContractOp op) {
-  TileBuilder b(op.getLoc(), op);
+/// S0 x for each vector, `block_k` columns at a time.
+SmallVector<Value> contractCheckpoint(TileBuilder &b, const StateParts &state,
+                                      ContractOp op, ValueRange vectors) {
   int64_t width = blockOf(op);
-  SmallVector<Value> init(op.getVectors().size(), b.zeros({state.rows}));
-  bool perColumn = state.isPerColumn();
-  SmallVector<Value> vectors(op.getVectors()); // As S0 sees them.
-  if (perColumn)
-    for (Value &vector : vectors)
-      vector = b.mul(vector, state.decay);
+  SmallVector<Value> init(vectors.size(), b.zeros({state.rows}));
   scf::ForOp loop = tileLoop(b, state.columns, width, init);
+  OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
   Value column = loop.getInductionVar();
   Value tile = state.checkpoint(b, column, width);
   scf::YieldOp::create(
       b, contractTile(b, tile, vectors, column, loop.getRegionIterArgs()));
-  b.setInsertionPoint(op);
+  return loop.getResults();
+}
 
-  Value kRows, dRows;
+/// S x = A (S0 x) + sum_j d_j W_j (k_j . x), or with a decay a column
+/// S x = S0 (A x) + sum_j d_j ((W_j k_j) . x)
+void contractOutputOnly(const StateParts &state, ContractOp op) {
+  TileBuilder b(op.getLoc(), op);
+  bool perColumn = state.isPerColumn();
+  SmallVector<Value> vectors(op.getVectors()); // As S0 sees them.
+  if (perColumn)
+    for (Value &vector : vectors)
+      vector = b.mul(vector, state.decay);
+  std::optional<SplitVectors> split;
+  SmallVector<Value> results;
+  if (op.getSplit()) {
+    split.emplace(b, vectors, *op.getSplit());
+    results = split->products(b, state.checkpoint(b, b.i32(0), state.columns));
+  } else {
+    results = contractCheckpoint(b, state, op, vectors);
+  }
+
   if (state.hasRing()) {
-    kRows = state.loadK(b, b.i32(0), state.depth, b.i32(0), state.columns);
+    Value kRows =
+        state.loadK(b, b.i32(0), state.depth, b.i32(0), state.columns);
     if (perColumn)
       kRows = state.weighted(b, kRows, state.weights, b.i32(0));
-    dRows = state.loadD(b, b.i32(0), state.depth);
-  }
-  for (auto [i, vector] : llvm::enumerate(op.getVectors())) {
-    Value result = loop.getResult(i);
-    if (state.hasRing()) {
+    Value dRows = state.loadD(b, b.i32(0), state.depth);
+    SmallVector<Value> exact; // k_j . x of all rows, for each vector.
+    if (split && state.hasExactK(*op.getSplit()))
+      exact = split->products(b, kRows);
+    for (auto [i, vector] : llvm::enumerate(op.getVectors())) {
+      Value &result = results[i];
       Value scores =
-          b.reduce(b.mul(kRows, b.spread(vector, 0, state.depth)), 1);
+          exact.empty()
+              ? b.reduce(b.mul(kRows, b.spread(vector, 0, state.depth)), 1)
+              : exact[i];
       Value weighted = perColumn ? scores : b.mul(scores, state.weights);
       Value ring = b.reduce(b.mul(dRows, b.spread(weighted, 1, state.rows)), 0);
       result = perColumn
                    ? b.add(result, ring)
                    : b.fma(result, b.splat(state.decay, {state.rows}), ring);
     }
-    op.getResult(i).replaceAllUsesWith(result);
   }
+  op->replaceAllUsesWith(results);
 }
 
 void contractRebuild(const StateParts &state, ContractOp op) {
@@ -273,6 +293,31 @@ LogicalResult checkUses(KernelOp kernel, bool &hasFormed) {
   return failure(kernel->walk<WalkOrder::PreOrder>(check).wasInterrupted());
 }
 
+/// Says which use wants exact products of what its precision does not hold.
+LogicalResult checkSplits(const StateParts &state, Operation *use) {
+  auto refuse = [&](const char *what, Type type, Precision precision) {
+    return use->emitOpError()
+           << "cannot split for " << what << " of " << type << ", which "
+           << stringifyPrecision(precision) << " does not hold";
+  };
+  auto checkRing = [&](std::optional<Precision> split) -> LogicalResult {
+    if (!split || !state.hasRing())
+      return success();
+    Type type = (state.isPerColumn() ? state.op.getD() : state.op.getK())
+                    .getType()
+                    .getElementType();
+    return holds(*split, type) ? success() : refuse("a ring", type, *split);
+  };
+  if (auto flush = dyn_cast<FlushOp>(use))
+    return checkRing(flush.getSplit());
+  if (auto form = dyn_cast<FormOp>(use))
+    return checkRing(form.getSplit());
+  auto split = cast<ContractOp>(use).getSplit();
+  Type type = state.op.getCheckpoint().getType().getElementType();
+  return !split || holds(*split, type) ? success()
+                                       : refuse("a checkpoint", type, *split);
+}
+
 struct ExpandStatePass
     : replayjit::internal::impl::ExpandStatePassBase<ExpandStatePass> {
   void runOnOperation() override {
@@ -284,6 +329,10 @@ struct ExpandStatePass
     AllParts parts;
     for (ReconstructOp op : states)
       parts[op] = std::make_unique<StateParts>(op);
+    for (ReconstructOp op : states)
+      for (Operation *user : op->getUsers())
+        if (failed(checkSplits(*parts[op], user)))
+          return signalPassFailure();
     if (hasFormed && failed(lowerFormed(getOperation(), parts)))
       return signalPassFailure();
     for (ReconstructOp op : states) {

@@ -22,8 +22,17 @@ def ExpandStatePass : Pass<"replay-expand-state", "::replayjit::internal::replay
     contracted with every vector at once. Numeric effect: the dot rounds W d and k
     to that precision.
 
+    With `split` the products of S0, and of rows of k that have no weights, with all
+    vectors are one dot, of three parts of each vector (`ExactProducts.h`):
+    ```mlir
+    // %x0 = bf16(%x), %x1 = bf16(%x - %x0), %x2 = bf16(%x - %x0 - %x1)
+    // %b = transpose(stack(%x0, %x1, %x2)) : tensor<128x8xf32>
+    // %c = dot %s0, %b, 0 precision bf16 {wide}, and %p = reduce(%c)
+    ```
+    Numeric effect: none but the order of the sums, and that of the matrix unit.
+
     `replay.flush` and `replay.form` form each K tile: `rows` rows of the ring a
-    step, or by one dot. A formed state becomes its f32 tiles, also where `scf.for`
+    step, or by one dot, or with `split` by three. A formed state becomes its f32 tiles, also where `scf.for`
     carries it or `scf.if` gives it:
     ```mlir
     %t = scf.for .. iter_args(%s = %s0) -> (!replay.state<32x128, tiles 64>) {
@@ -33,7 +42,8 @@ def ExpandStatePass : Pass<"replay-expand-state", "::replayjit::internal::replay
     ```
 
     Preconditions: only operations of this dialect use a state, but for `scf.for`,
-    `scf.if` and `scf.yield`, which take formed ones.
+    `scf.if` and `scf.yield`, which take formed ones; a precision to split for holds
+    what is stored.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
                            "::mlir::scf::SCFDialect"];

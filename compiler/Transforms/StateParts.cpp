@@ -2,6 +2,8 @@
 
 #include "compiler/Transforms/StateParts.h"
 
+#include "compiler/Transforms/ExactProducts.h"
+
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
@@ -137,15 +139,17 @@ Value StateParts::weighted(TileBuilder &b, Value kRows, Value own,
                                type.getDimSize(0)));
 }
 
-Value StateParts::formAtOnce(TileBuilder &b, Value column, int64_t width,
-                             Precision precision) const {
-  Value tile = checkpoint(b, column, width);
-  if (!hasRing())
-    return tile;
-  // The matrix unit wants at least 16 rows; those past the ring read as zero.
-  int64_t taken = depth;
-  if (precision != Precision::Ieee)
-    taken = std::max<int64_t>(taken, 16);
+/// The matrix unit takes as many rows.
+static constexpr int64_t leastRows = 16;
+
+bool StateParts::hasExactK(Precision precision) const {
+  return hasRing() && !isPerColumn() && depth >= leastRows &&
+         holds(precision, op.getK().getType().getElementType());
+}
+
+StateParts::WeightedRows StateParts::weightedRows(TileBuilder &b, Value column,
+                                                  int64_t width,
+                                                  int64_t taken) const {
   Value dRows = loadD(b, b.i32(0), taken);
   Value kRows = loadK(b, b.i32(0), taken, column, width);
   Value own = weights; // Those of the ring's rows, and all columns.
@@ -157,8 +161,32 @@ Value StateParts::formAtOnce(TileBuilder &b, Value column, int64_t width,
     kRows = weighted(b, kRows, own, column);
   else
     dRows = b.mul(dRows, b.spread(own, 1, rows));
+  return {dRows, kRows};
+}
+
+Value StateParts::formAtOnce(TileBuilder &b, Value column, int64_t width,
+                             Precision precision) const {
+  Value tile = checkpoint(b, column, width);
+  if (!hasRing())
+    return tile;
+  int64_t taken =
+      precision == Precision::Ieee ? depth : std::max(depth, leastRows);
+  WeightedRows ring = weightedRows(b, column, width, taken);
   tile = decayed(b, tile, decay, column);
-  return b.dot(b.transpose(dRows), kRows, tile, precision);
+  return b.dot(b.transpose(ring.d), ring.k, tile, precision);
+}
+
+Value StateParts::formExactly(TileBuilder &b, Value column, int64_t width,
+                              Precision precision) const {
+  Value tile = checkpoint(b, column, width);
+  if (!hasRing())
+    return tile;
+  WeightedRows ring =
+      weightedRows(b, column, width, std::max(depth, leastRows));
+  tile = decayed(b, tile, decay, column);
+  Value left = b.transpose(ring.d);
+  return exactDot(b, left, ring.k, tile, isPerColumn() ? ring.k : left,
+                  precision);
 }
 
 /// The end of a loop of `formInSteps`, whose indices count rows, or chunks

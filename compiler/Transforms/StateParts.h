@@ -45,7 +45,23 @@ struct StateParts {
   Value formInSteps(TileBuilder &b, Value column, int64_t width, int64_t chunk,
                     replay::Precision precision) const;
 
+  /// The same by exact products of what the ring stores, which the precision
+  /// holds, on the matrix unit.
+  Value formExactly(TileBuilder &b, Value column, int64_t width,
+                    replay::Precision precision) const;
+
+  /// True if the products of vectors with the rows of k are those of stored
+  /// numbers that `precision` holds, and enough for the matrix unit.
+  bool hasExactK(replay::Precision precision) const;
+
 private:
+  /// Rows of d and k at once, one of them times the weights; at least 16, which
+  /// the matrix unit wants: those past the ring read as zero.
+  struct WeightedRows {
+    Value d, k;
+  };
+  WeightedRows weightedRows(TileBuilder &b, Value column, int64_t width,
+                            int64_t taken) const;
   /// True if the weight of a row needs the gates of the rows before it.
   bool isScanned() const { return hasRing() && !op.getTotal(); }
   /// Rows of the views of a ring that wraps.

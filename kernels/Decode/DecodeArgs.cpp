@@ -52,7 +52,8 @@ Status validateLowerBound(const DecodeSpec &spec, float lowerBound) {
       steps * -double(lowerBound) > mostDecay)
     return Status::invalid(fmt::format(
         "lowerBound: {} is not allowed with a predecayed ring of ringDepth = "
-        "{}; {} |lowerBound| must be at most {}, so it must be {} or more",
+        "{}; inverse-prefix scaling is unsafe unless {} |lowerBound| is at most "
+        "{}, so it must be {} or more",
         lowerBound, spec.ringDepth, fills ? "ringDepth" : "(ringDepth - 1)",
         mostDecay,
         -std::floor(1000 * mostDecay / steps) / 1000)); // rounded towards 0

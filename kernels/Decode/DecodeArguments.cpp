@@ -20,6 +20,9 @@ static constexpr Presence ifCursor{has<&FamilyTraits::rings>, "REPLAY only"};
 static constexpr Presence ifForceFlush{
     [](Spec spec) { return traitsOf(spec).forcedFlush && spec.hasForceFlush; },
     "if has_force_flush"};
+static constexpr Presence ifParams{
+    [](Spec spec) { return spec.gate != Gate::LogDecay; },
+    "unless GATE_LOG_DECAY"};
 static constexpr Presence ifDstIndices{
     [](Spec spec) { return spec.hasDstIndices; }, "if has_dst_indices"};
 static constexpr Presence ifTrackIndices{
@@ -48,8 +51,9 @@ static constexpr auto decodeTable = linked(std::to_array<Argument>({
     stride(MEMBER(aStride), "a"),
     pointer(MEMBER(b), beta, {perToken, HV}, Input),
     stride(MEMBER(bStride), "b"),
-    pointer(MEMBER(aLog), param, {HV}, Input),
-    pointer(MEMBER(dtBias), bias, {HV, channels}, Input, WideIfKda),
+    pointer(MEMBER(aLog), param, {HV}, Input).only(ifParams),
+    pointer(MEMBER(dtBias), bias, {HV, channels}, Input, WideIfKda)
+        .only(ifParams),
     pointer(MEMBER(out), output, {perToken, HV, V}, Written, Wide),
     stride(MEMBER(outStride), "out"),
 

@@ -17,6 +17,15 @@ using enum DataType;
 static constexpr auto ofStates = has<&FamilyTraits::states>;
 static constexpr auto ofTokens = has<&FamilyTraits::tokens>;
 static constexpr auto ofDrafts = has<&FamilyTraits::drafts>;
+static bool hasParams(const DecodeSpec &spec) {
+  return traitsOf(spec).tokens && spec.gate != Gate::LogDecay;
+}
+static bool computesBeta(const DecodeSpec &spec) {
+  return traitsOf(spec).tokens && spec.beta != Beta::Given;
+}
+static bool hasPredecayedTokens(const DecodeSpec &spec) {
+  return traitsOf(spec).tokens && spec.ringFormat == RingFormat::Predecayed;
+}
 /// A rebuild readout rounds its operands to the output's type.
 static bool hasOutType(const DecodeSpec &spec) {
   return traitsOf(spec).tokens ||
@@ -39,6 +48,9 @@ static bool hasNoCap(const DecodeTuning &tuning) {
 }
 static bool hasNoStages(const DecodeTuning &tuning) {
   return tuning.stageBytes == 0;
+}
+static bool splitsNothing(const DecodeTuning &tuning) {
+  return !tuning.splitVectors;
 }
 
 static constexpr Few floats = {F32, BF16, F16};
@@ -128,37 +140,39 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
         .name = "gateType",
         .in = ofTokens,
         .allowed = {.values = floats},
-        .doc = "Type of a: that of q, or fp32",
+        .doc = "Type of a, of which the gate is made",
         .flag = "--gate-type",
         .parts = {"gate"},
+        .draws = drawnFloats,
     }),
     fact<&DecodeSpec::betaType>({
         .name = "betaType",
         .in = ofTokens,
         .allowed = {.values = floats},
-        .doc = "Type of b: that of q, or fp32",
+        .doc = "Type of b, of which beta is made",
         .flag = "--beta-type",
         .parts = {"beta"},
         .isImplied = hasTypeOfGate,
+        .draws = drawnFloats,
     }),
     fact<&DecodeSpec::paramType>({
         .name = "paramType",
-        .in = ofTokens,
-        .allowed = {.values = {F32, BF16}},
+        .in = hasParams,
+        .allowed = {.values = floats},
         .doc = "Type of A_log",
         .flag = "--param-type",
         .parts = {"param"},
-        .draws = {F32, F32, BF16},
+        .draws = drawnFloats,
     }),
     fact<&DecodeSpec::biasType>({
         .name = "biasType",
-        .in = ofTokens,
-        .allowed = {.values = {F32, BF16}},
+        .in = hasParams,
+        .allowed = {.values = floats},
         .doc = "Type of dt_bias",
         .flag = "--bias-type",
         .parts = {"bias"},
         .isImplied = hasTypeOfParam,
-        .draws = {F32, F32, BF16},
+        .draws = drawnFloats,
     }),
     fact<&DecodeSpec::outType>({
         .name = "outType",
@@ -206,14 +220,17 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
     fact<&DecodeSpec::gate>({
         .name = "gate",
         .in = ofTokens,
-        .doc = "How a decay follows from a; the bounded gate needs KDA",
+        .doc = "How a decay follows from a; with logDecay, a is its logarithm, "
+               "and there is no A_log and no dt_bias",
         .flag = "--gate",
-        .parts = {"", "lowerbound"},
+        .parts = {"", "lowerbound", "logdecay"},
         .isImplied = hasBoundedFormat,
+        .draws = {Gate::Softplus, Gate::Softplus, Gate::LowerBound,
+                  Gate::LogDecay},
     }),
     fact<&DecodeSpec::betaRound>({
         .name = "betaRound",
-        .in = ofTokens,
+        .in = computesBeta,
         .doc = "beta is rounded through the type of b",
         .flag = "--beta-round",
         .parts = {"", "betaround"},
@@ -231,7 +248,8 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
         .name = "ringFormat",
         .in = ofStates,
         .doc = "What a ring row of KDA holds; all but raw need the bounded "
-               "gate, the L2 norm and as many value heads as key heads",
+               "gate, and predecayed the L2 norm (or unit keys) and as many "
+               "value heads as key heads",
         .flag = "--ring-format",
         .parts = {"", "prefix", "predecayed"},
         .draws = {RingFormat::Raw, RingFormat::Raw, RingFormat::Raw,
@@ -347,6 +365,23 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
                   LaunchAbi::Native, LaunchAbi::Native, LaunchAbi::Native,
                   LaunchAbi::Triton},
     }),
+    fact<&DecodeSpec::beta>({
+        .name = "beta",
+        .in = ofTokens,
+        .doc = "How beta follows from b",
+        .flag = "--beta",
+        .parts = {"", "twobeta", "givenbeta"},
+        .draws = {Beta::Sigmoid, Beta::Sigmoid, Beta::Sigmoid,
+                  Beta::TwiceSigmoid, Beta::Given},
+    }),
+    fact<&DecodeSpec::hasUnitKeys>({
+        .name = "hasUnitKeys",
+        .in = hasPredecayedTokens,
+        .doc = "Predecayed rings without the L2 norm: the caller's keys have a "
+               "norm of 1 or less",
+        .flag = "--unit-keys",
+        .parts = {"", "unitkeys"},
+    }),
 };
 static_assert(isComplete<DecodeSpec>(decodeTable));
 
@@ -376,8 +411,9 @@ static constexpr Fact<DecodeTuning> tuningTable[] = {
     }),
     fact<&DecodeTuning::flushRows>({
         .name = "flushRows",
-        .allowed = {.values = {1, 2, 4, 8}},
-        .doc = "Ring rows folded per step of a flush",
+        .allowed = {.values = {0, 1, 2, 4, 8}},
+        .doc = "Ring rows folded per step of a flush; 0: all of a 16-bit ring "
+               "at once, by exact products on tensor cores",
         .flag = "--flush-rows",
         .parts = {"fr"},
     }),
@@ -399,6 +435,14 @@ static constexpr Fact<DecodeTuning> tuningTable[] = {
         .parts = {"st"},
         .isImplied = hasNoStages,
         .draws = {0, 0, 16, 2048},
+    }),
+    fact<&DecodeTuning::splitVectors>({
+        .name = "splitVectors",
+        .doc = "A 16-bit state is read by exact products on tensor cores, with "
+               "q and k split into numbers of fewer digits",
+        .flag = "--split-vectors",
+        .parts = {"", "split"},
+        .isImplied = splitsNothing,
     }),
 };
 static_assert(isComplete<DecodeTuning>(tuningTable));

@@ -69,11 +69,21 @@ static void readVector(const DecodeSpec &spec, const HostTensor &tensor,
 
 double gateOf(const DecodeSpec &spec, double lowerBound, double aLog,
               double x) {
+  if (spec.gate == Gate::LogDecay)
+    return x;
   const double rate =
       std::exp(std::clamp<double>(aLog, -mostLogRate, mostLogRate));
   if (spec.gate == Gate::LowerBound)
     return lowerBound * sigmoid(rate * x);
   return -rate * softplus(x);
+}
+
+/// R4.
+static double betaOf(const DecodeSpec &spec, double b) {
+  if (spec.beta == Beta::Given)
+    return b;
+  const double beta = (spec.beta == Beta::TwiceSigmoid ? 2 : 1) * sigmoid(b);
+  return spec.betaRound ? roundTo(spec.betaType, beta) : beta;
 }
 
 DecodeToken readToken(const DecodeSpec &spec, const DecodeArgs &args,
@@ -94,12 +104,13 @@ DecodeToken readToken(const DecodeSpec &spec, const DecodeArgs &args,
   for (int i = 0; i < HV * V; ++i)
     token.v[i] = tensors.v.get(row, i);
   for (int hv = 0; hv < HV; ++hv) {
-    token.beta[hv] = sigmoid(tensors.b.get(row, hv)); // R4
-    if (spec.betaRound)
-      token.beta[hv] = roundTo(spec.betaType, token.beta[hv]);
+    token.beta[hv] = betaOf(spec, tensors.b.get(row, hv));
+    const bool hasParams = spec.gate != Gate::LogDecay;
+    const double aLog = hasParams ? tensors.aLog.get(0, hv) : 0;
     for (int i = hv * G; i < (hv + 1) * G; ++i) // R5
-      token.g[i] = gateOf(spec, args.lowerBound, tensors.aLog.get(0, hv),
-                          tensors.a.get(row, i) + tensors.dtBias.get(0, i));
+      token.g[i] = gateOf(spec, args.lowerBound, aLog,
+                          tensors.a.get(row, i) +
+                              (hasParams ? tensors.dtBias.get(0, i) : 0));
   }
   return token;
 }

@@ -18,13 +18,15 @@
 //  R3 With m = write_pos, a row flushes if m == L-1 or its force_flush is not
 //     zero. Ring rows >= m are never read, also when the flush is forced.
 //     Family::Packed has no cursor and flushes at every token.
-//  R4 beta = sigmoid(b); with betaRound, rounded to b's type.
+//  R4 beta = sigmoid(b); Beta::TwiceSigmoid: 2 sigmoid(b); with betaRound,
+//     rounded to b's type. Beta::Given: beta = b.
 //  R5 With x = a + dt_bias: g = -exp(A_log) softplus(x),
 //     softplus(x) = x > 20 ? x : log(1 + exp(x)). Gate::LowerBound:
 //     g = lower_bound sigmoid(exp(A_log) x). GDN has one x and so one g for a
 //     value head, KDA one for each of its K channels. An A_log beyond 87 or -87
 //     (mostLogRate) counts as that, so that exp(A_log) is neither infinite nor
 //     zero: an x of plus infinity forgets all, one of minus infinity nothing.
+//     Gate::LogDecay: g = a, and there is neither A_log nor dt_bias.
 //  R6 q and k are divided by sqrt(sum x^2 + 1e-6) over K if qkL2Norm; then q
 //     is multiplied by scale. Kernels take the sum in fp32, which x below 1e18
 //     fits: a vector whose sum is infinite there becomes zero.
@@ -112,7 +114,7 @@ struct DecodeToken {
   std::vector<double> g;    ///< GDN [HV]; KDA [HV, K], R5
 };
 
-/// R5, for x = a + dt_bias.
+/// R5, for x = a + dt_bias; of Gate::LogDecay, x = a.
 double gateOf(const DecodeSpec &spec, double lowerBound, double aLog, double x);
 
 /// exp of the `gateWidth` gates at `gates`, one for each of K channels.

@@ -22,12 +22,6 @@ namespace replayjit::internal {
 /// Floats of the state tile that a thread may be asked to hold.
 static constexpr int maxTilePerThread = 256;
 
-static Status checkType(const char *field, DataType value, Few allowed) {
-  Allowed types = {.values = allowed};
-  types.wordList = allWords<DataType>;
-  return types.check(field, int(value));
-}
-
 Status mustBeFalse(const char *field, const char *why) {
   return Status::invalid(fmt::format(
       "{}: true is not allowed for {}; it must be false", field, why));
@@ -61,37 +55,28 @@ static Status checkRingFormat(const DecodeSpec &spec) {
     return Status::invalid(fmt::format("ringFormat: {} is not allowed {}; {}",
                                        format, where, need));
   };
+  const bool isPredecayed = spec.ringFormat == RingFormat::Predecayed;
   if (!spec.isKda)
     return refused("for GDN", "it must be raw");
-  if (traitsOf(spec).tokens && spec.gate != Gate::LowerBound)
-    return refused("with the softplus gate", "it needs gate lowerBound");
-  if (traitsOf(spec).tokens && !spec.qkL2Norm)
-    return refused("with qkL2Norm = false", "it needs the L2 norm of k");
-  if (spec.numKeyHeads != spec.numValueHeads)
+  if (isPredecayed && spec.numKeyHeads != spec.numValueHeads)
     return refused(fmt::format("with numKeyHeads = {} and numValueHeads = {}",
                                spec.numKeyHeads, spec.numValueHeads),
-                   "they must be equal");
-  if (spec.ringFormat == RingFormat::Predecayed &&
-      spec.ringType == DataType::F16)
+                   "it needs one K head for each value head, so they must be "
+                   "equal");
+  if (traitsOf(spec).tokens && spec.gate != Gate::LowerBound)
+    return refused(fmt::format("with the {} gate", wordOf(spec.gate)),
+                   "it needs gate lowerBound with a finite negative bound");
+  if (isPredecayed && traitsOf(spec).tokens && !spec.qkL2Norm &&
+      !spec.hasUnitKeys)
+    return refused(
+        "with qkL2Norm = false",
+        "inverse-prefix scaling is unsafe for long keys, so it needs "
+        "the L2 norm of k or hasUnitKeys");
+  if (isPredecayed && spec.ringType == DataType::F16)
     return Status::invalid("ringType: fp16 is not allowed with ringFormat "
                            "predecayed, which overflows it; allowed are fp32, "
                            "bf16");
   return checkCircularDepth(spec);
-}
-
-/// What only a token's inputs and output say.
-static Status checkToken(const DecodeSpec &spec) {
-  const bool isFp32 = spec.actType == DataType::F32;
-  const Few types =
-      isFp32 ? Few{DataType::F32} : Few{spec.actType, DataType::F32};
-  for (const Status &status : {checkType("gateType", spec.gateType, types),
-                               checkType("betaType", spec.betaType, types)})
-    if (!status)
-      return status;
-  if (spec.gate == Gate::LowerBound && !spec.isKda)
-    return Status::invalid("gate: lowerBound is not allowed for GDN; it must "
-                           "be softplus");
-  return Status::ok();
 }
 
 /// What Triton's signature has no argument for. Expects a spec that is valid
@@ -107,7 +92,12 @@ static Status checkTritonAbi(const DecodeSpec &spec) {
     return refused(fmt::format("family {}", wordOf(spec.family)),
                    "is that of the replay kernel");
   if (spec.gate != Gate::Softplus)
-    return refused("gate lowerBound", "has no lower bound");
+    return refused(fmt::format("gate {}", wordOf(spec.gate)),
+                   spec.gate == Gate::LowerBound ? "has no lower bound"
+                                                 : "means the softplus gate");
+  if (spec.beta != Beta::Sigmoid)
+    return refused(fmt::format("beta {}", wordOf(spec.beta)),
+                   "means a sigmoid of b");
   if (spec.ringFormat != RingFormat::Raw)
     return refused(fmt::format("ringFormat {}", wordOf(spec.ringFormat)),
                    "means a raw ring");
@@ -144,9 +134,6 @@ static Status checkTritonAbi(const DecodeSpec &spec) {
 
 static Status validateFacts(const DecodeSpec &spec,
                             Status (*checkOwn)(const DecodeSpec &spec)) {
-  if (Status status = traitsOf(spec).tokens ? checkToken(spec) : Status::ok();
-      !status)
-    return status;
   if (spec.numValueHeads % spec.numKeyHeads != 0)
     return Status::invalid(
         fmt::format("numValueHeads: {} is not allowed; it must be a multiple "
@@ -166,6 +153,33 @@ static Status validateFacts(const DecodeSpec &spec,
         fmt::format("headDimK: {} is not allowed with the rebuild readout; it "
                     "must be {} or more there",
                     spec.headDimK, minDotWidth / 2 + 1));
+  return Status::ok();
+}
+
+/// Tensor cores take 16-bit numbers, and 16 rows and columns a warp.
+static Status checkSplits(const DecodeSpec &spec, const DecodeTuning &tuning) {
+  const bool flushes = tuning.flushRows == 0;
+  if (!flushes && !tuning.splitVectors)
+    return Status::ok();
+  const std::string field =
+      tuning.splitVectors ? "splitVectors: true" : "flushRows: 0";
+  if (spec.readout == Readout::Rebuild)
+    return Status::invalid(field + " is not allowed with the rebuild readout, "
+                                   "which has tensor cores of its own");
+  if (tuning.splitVectors && spec.stateType == DataType::F32)
+    return Status::invalid(field + " is not allowed for an fp32 state; it must "
+                                   "be bf16 or fp16");
+  if (flushes && spec.ringType == DataType::F32)
+    return Status::invalid("flushRows: 0 is not allowed for an fp32 ring; it "
+                           "must be bf16 or fp16");
+  const int paddedK = nextPowerOfTwo(spec.headDimK);
+  const int narrowest = flushes ? std::min(paddedK, tuning.blockK) : paddedK;
+  if (tuning.blockV < minDotWidth * tuning.numWarps || narrowest < minDotWidth)
+    return Status::invalid(fmt::format("{} is not allowed for a tile of blockV "
+                                       "= {} by {} and numWarps = {}; a "
+                                       "warp needs {} rows and columns",
+                                       field, tuning.blockV, narrowest,
+                                       tuning.numWarps, minDotWidth));
   return Status::ok();
 }
 
@@ -189,6 +203,8 @@ static Status validateTuning(const DecodeSpec &spec,
                     "{} to {}",
                     tuning.blockK, spec.headDimK, lowest, paddedK));
 
+  if (Status status = checkSplits(spec, tuning); !status)
+    return status;
   int tile = tuning.blockV * tuning.blockK;
   int threads = 32 * tuning.numWarps;
   // No two threads may hold one element: a flush stores it in place, while the

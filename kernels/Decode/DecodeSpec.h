@@ -66,14 +66,25 @@ template <>
 inline constexpr std::array<std::string_view, 2> wordsOf<NullSlot> = {
     "negative", "nonPositive"};
 
-/// How the decay's logarithm g follows from x = a + dt_bias.
+/// How the decay's logarithm g follows from a, and x = a + dt_bias.
 enum class Gate : uint8_t {
   Softplus,   ///< g = -exp(A_log) softplus(x)
   LowerBound, ///< g = lower_bound sigmoid(exp(A_log) x); KDA's "safe gate"
+  LogDecay,   ///< g = a; there is no A_log and no dt_bias
 };
 template <>
-inline constexpr std::array<std::string_view, 2> wordsOf<Gate> = {"softplus",
-                                                                  "lowerBound"};
+inline constexpr std::array<std::string_view, 3> wordsOf<Gate> = {
+    "softplus", "lowerBound", "logDecay"};
+
+/// How beta follows from b.
+enum class Beta : uint8_t {
+  Sigmoid,
+  TwiceSigmoid, ///< Up to 2: eigenvalues of the step may be negative.
+  Given,        ///< beta = b
+};
+template <>
+inline constexpr std::array<std::string_view, 3> wordsOf<Beta> = {
+    "sigmoid", "twiceSigmoid", "given"};
 
 /// Which tokens a row of several has, among those of all rows.
 enum class TokenRows : uint8_t {
@@ -108,8 +119,8 @@ struct DecodeSpec {
   int numTokens = 1;  ///< T, the most that a row has.
 
   DataType actType = DataType::BF16;  ///< mixed_qkv
-  DataType gateType = DataType::BF16; ///< a: actType or F32
-  DataType betaType = DataType::BF16; ///< b: actType or F32
+  DataType gateType = DataType::BF16; ///< a
+  DataType betaType = DataType::BF16; ///< b
   DataType paramType = DataType::F32; ///< A_log
   DataType biasType = DataType::F32;  ///< dt_bias
   DataType outType = DataType::BF16;
@@ -121,8 +132,8 @@ struct DecodeSpec {
   Gate gate = Gate::Softplus;
   bool betaRound = false;
   bool hasForceFlush = true;
-  /// All but Raw need KDA with Gate::LowerBound, qkL2Norm and H = HV, and
-  /// Predecayed an fp32 or bf16 ring.
+  /// All but Raw need KDA with Gate::LowerBound; Predecayed also H = HV, keys
+  /// of a norm of 1 or less (qkL2Norm or hasUnitKeys) and an fp32 or bf16 ring.
   RingFormat ringFormat = RingFormat::Raw;
   /// Logical row j lives at (ring_base + j) mod L, and a natural flush folds
   /// the history alone (SGLang PR #37739). L >= 2.
@@ -142,6 +153,9 @@ struct DecodeSpec {
   /// Triton needs what its kernel has: a raw ring, the softplus gate, packed
   /// q, k and v, one index array (see TritonArgs.h).
   LaunchAbi abi = LaunchAbi::Native;
+  Beta beta = Beta::Sigmoid;
+  /// The caller's word for what qkL2Norm would see to. No code depends on it.
+  bool hasUnitKeys = false;
 
   bool operator==(const DecodeSpec &) const = default;
 };
@@ -151,10 +165,13 @@ struct DecodeTuning {
   int blockV = 32;
   int blockK = 128; ///< Divides nextPowerOfTwo(headDimK).
   int numWarps = 4;
-  int flushRows = 4;
+  int flushRows = 4; ///< 0: all at once, by exact products on tensor cores.
   int maxRegisters = 0;
   /// Views that hold as many bytes come through shared memory; 0: none.
   int stageBytes = 0;
+  /// Products of a 16-bit checkpoint, and a ring, with the token's vectors are
+  /// exact ones of tensor cores.
+  bool splitVectors = false;
 
   bool operator==(const DecodeTuning &) const = default;
 };

@@ -246,25 +246,41 @@ Precision PoolProgram::rebuildPrecision() const {
   }
 }
 
+/// What holds the numbers of a 16-bit type.
+PrecisionAttr PoolProgram::splitFor(DataType type) {
+  return PrecisionAttr::get(b.getContext(), type == DataType::BF16
+                                                ? Precision::Bf16
+                                                : Precision::Tf32);
+}
+
 ContractOp PoolProgram::contract(Value state, ValueRange vectors) {
   SmallVector<Type> results(vectors.size(), b.tileType({rows}));
-  PrecisionAttr rebuild;
-  if (spec.readout == Readout::Rebuild)
+  IntegerAttr width = b.getI32IntegerAttr(tuning.blockK);
+  PrecisionAttr rebuild, split;
+  if (spec.readout == Readout::Rebuild) {
     rebuild = PrecisionAttr::get(b.getContext(), rebuildPrecision());
-  return ContractOp::create(b, results, state, vectors,
-                            b.getI32IntegerAttr(tuning.blockK), rebuild);
+  } else if (tuning.splitVectors) {
+    split = splitFor(spec.stateType);
+    width = {};
+  }
+  return ContractOp::create(b, results, state, vectors, width, rebuild, split);
 }
 
 void PoolProgram::flush(Value state, ValueRange destinations, Value decay,
                         Value d, Value k) {
   IntegerAttr rowsPerStep; // A rebuilt state takes all at once.
   Precision precision = rebuildPrecision();
+  PrecisionAttr split;
   if (spec.readout == Readout::OutputOnly) {
-    rowsPerStep = b.getI32IntegerAttr(tuning.flushRows);
     precision = Precision::Ieee;
+    if (tuning.flushRows)
+      rowsPerStep = b.getI32IntegerAttr(tuning.flushRows);
+    else
+      split = splitFor(spec.ringType);
   }
   FlushOp::create(b, state, decay, d, k, destinations,
-                  b.getI32IntegerAttr(tuning.blockK), rowsPerStep, precision);
+                  b.getI32IntegerAttr(tuning.blockK), rowsPerStep, precision,
+                  split);
 }
 
 Value PoolProgram::trueValue() {

@@ -119,6 +119,7 @@ protected:
 private:
   /// What a dot over the ring's rows rounds its operands to.
   replay::Precision rebuildPrecision() const;
+  replay::PrecisionAttr splitFor(DataType type);
   Value stateView(Value pointer, Value slot, Value isWanted);
 };
 

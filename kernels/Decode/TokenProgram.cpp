@@ -141,23 +141,31 @@ TokenProgram::GateValues TokenProgram::readGate() {
     Value offset = b.addI(row, b.toI64(b.mulI(at.head, b.i32(k))));
     return b.loadTile(argumentView(name, type, offset, Dim{k, 1}, k), {keys});
   };
-  Value a =
+  const bool hasParams = spec.gate != Gate::LogDecay;
+  Value g =
       perChannel("a", spec.gateType, b.mulI(tokenPlace, b.argument("aStride")));
-  Value bias = perChannel("dtBias", spec.biasType, b.i64(0));
+  Value bias, aLog;
+  if (hasParams)
+    bias = perChannel("dtBias", spec.biasType, b.i64(0));
   Value beta = scalar("b", ofToken("bStride", at.head));
-  Value aLog = scalar("aLog", b.toI64(at.head));
+  if (hasParams)
+    aLog = scalar("aLog", b.toI64(at.head));
   b.describe("gate");
-  // Either factor of the gate may be infinite or zero, but not this one.
-  Value rate =
-      b.exp(b.max(b.min(aLog, b.f32(mostLogRate)), b.f32(-mostLogRate)));
-  Value x = b.add(a, bias);
-  Value g;
-  if (spec.gate == Gate::Softplus)
-    g = b.mul(b.softplus(x), b.splat(b.neg(rate), x));
-  else
-    g = b.mul(b.sigmoid(b.mul(x, b.splat(rate, x))),
-              b.splat(b.argument("lowerBound"), x));
-  beta = b.sigmoid(beta);
+  if (hasParams) {
+    // Either factor of the gate may be infinite or zero, but not this one.
+    Value rate =
+        b.exp(b.max(b.min(aLog, b.f32(mostLogRate)), b.f32(-mostLogRate)));
+    Value x = b.add(g, bias);
+    if (spec.gate == Gate::Softplus)
+      g = b.mul(b.softplus(x), b.splat(b.neg(rate), x));
+    else
+      g = b.mul(b.sigmoid(b.mul(x, b.splat(rate, x))),
+                b.splat(b.argument("lowerBound"), x));
+  }
+  if (spec.beta != Beta::Given)
+    beta = b.sigmoid(beta);
+  if (spec.beta == Beta::TwiceSigmoid)
+    beta = b.add(beta, beta);
   if (spec.betaRound)
     beta = b.roundedTo(beta, spec.betaType);
   return {g, b.exp(g), beta};

@@ -76,7 +76,7 @@ private:
   Value argumentView(const char *name, DataType type, Value offset, Dim dim,
                      int64_t headSize);
 
-  /// g as DecodeSpec::gate says, alpha = exp(g), beta = sigmoid(b).
+  /// g and beta as DecodeSpec's gate and beta say, alpha = exp(g).
   GateValues readGate();
   /// q (part 0) or k (1) of the key head, normalized over K if the spec says
   /// so, and times `scale` if given.

@@ -3,7 +3,7 @@
 #include "runtime/cache/KernelRecord.h"
 
 #include "runtime/cache/Digest.h"
-#include "runtime/cache/JsonReader.h"
+#include "runtime/cache/FactsJson.h"
 
 #include <fmt/format.h>
 
@@ -24,22 +24,6 @@ static constexpr size_t mostRecordBytes = 32 << 10;
 
 static std::string dump(const Json &json) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace);
-}
-
-template <typename Struct>
-static Json factsToJson(const Struct &all,
-                        std::span<const Fact<Struct>> table) {
-  Json json = Json::object();
-  for (const Fact<Struct> &fact : table) {
-    Json &value = json[fact.name];
-    if (fact.allowed.kind == FactKind::Number)
-      value = fact.get(all);
-    else if (fact.allowed.kind == FactKind::Truth)
-      value = fact.get(all) != 0;
-    else
-      value = fact.text(all);
-  }
-  return json;
 }
 
 /// `madeFrom` comes after the target.
@@ -114,14 +98,6 @@ std::string toEntryJson(const CompiledKernel &kernel, const CacheKey &key) {
 //===----------------------------------------------------------------------===//
 // Reading
 //===----------------------------------------------------------------------===//
-
-template <typename Struct>
-static void readFacts(const ObjectReader &object, Struct &all,
-                      std::span<const Fact<Struct>> table) {
-  for (const Fact<Struct> &fact : table)
-    fact.set(all, object.readFact(fact.name, fact.allowed, fact.get(all)));
-  object.refuseOthers();
-}
 
 static void readSignature(const ObjectReader &record,
                           KernelSignature &signature) {

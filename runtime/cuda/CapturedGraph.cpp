@@ -50,7 +50,7 @@ Status CapturedGraph::endCapture(CUstream stream) {
   return REPLAYJIT_CU(api, cuStreamEndCapture, stream, &graph);
 }
 
-Result<double> CapturedGraph::time(CUstream stream, int repeats) {
+Result<Times> CapturedGraph::time(CUstream stream, int repeats) {
   if (repeats < 1)
     return Status::invalid(
         fmt::format("time: {} repeats; at least 1 is needed", repeats));
@@ -71,12 +71,15 @@ Result<double> CapturedGraph::time(CUstream stream, int repeats) {
   }
   REPLAYJIT_CU_RETURN(api, cuStreamSynchronize, stream);
 
-  std::vector<float> times(repeats);
-  for (int i = 0; i < repeats; ++i)
-    REPLAYJIT_CU_RETURN(api, cuEventElapsedTime, &times[i],
-                        events.pairs[i].start, events.pairs[i].stop);
+  Times times;
+  for (const EventPairs::Pair &pair : events.pairs) {
+    float milliseconds = 0;
+    REPLAYJIT_CU_RETURN(api, cuEventElapsedTime, &milliseconds, pair.start,
+                        pair.stop);
+    times.push_back(milliseconds);
+  }
   std::sort(times.begin(), times.end());
-  return (double(times[(repeats - 1) / 2]) + double(times[repeats / 2])) / 2;
+  return times;
 }
 
 } // namespace replayjit::internal::cuda

@@ -6,6 +6,7 @@
 #ifndef REPLAYJIT_RUNTIME_CUDA_CAPTUREDGRAPH_H
 #define REPLAYJIT_RUNTIME_CUDA_CAPTUREDGRAPH_H
 
+#include "runtime/Device.h"
 #include "runtime/cuda/DriverApi.h"
 
 namespace replayjit::internal::cuda {
@@ -20,9 +21,9 @@ public:
 
   /// Ends the capture of `stream`.
   Status endCapture(CUstream stream);
-  /// Replays it `repeats` times on `stream` after a warm-up; the median of the
-  /// milliseconds of one replay.
-  Result<double> time(CUstream stream, int repeats);
+  /// Replays it `repeats` times on `stream` after a warm-up; the milliseconds
+  /// of each replay.
+  Result<Times> time(CUstream stream, int repeats);
 
 private:
   const DriverApi &api;

@@ -59,7 +59,7 @@ public:
 
 protected:
   Status beginCapture() override;
-  Result<double> endCaptureAndTime(int repeats) override;
+  Result<Times> endCaptureAndTime(int repeats) override;
 
 private:
   /// Calls `call` with the context current; its Status.
@@ -421,7 +421,7 @@ Status CudaDevice::beginCapture() {
   return Status::ok();
 }
 
-Result<double> CudaDevice::endCaptureAndTime(int repeats) {
+Result<Times> CudaDevice::endCaptureAndTime(int repeats) {
   ContextScope scope(*context);
   if (!scope.status())
     return scope.status();
@@ -430,7 +430,7 @@ Result<double> CudaDevice::endCaptureAndTime(int repeats) {
   Status ended = graph.endCapture(ownStream);
   if (!captureFault) // The cause, where `ended` may only say "invalidated".
     return captureFault;
-  return ended ? graph.time(ownStream, repeats) : Result<double>(ended);
+  return ended ? graph.time(ownStream, repeats) : Result<Times>(ended);
 }
 
 Result<Target> targetForCapability(int major, int minor) {

@@ -389,3 +389,32 @@ replay.kernel @vector(%i: i32) num_warps(4) blocks_per_row(1) {
   replay.store %x, %v[%i] : tensor<128xf32>, !row
   replay.return
 }
+
+// The rows of a stack lie in registers of the threads that have their columns, and
+// so does the work that makes them; the product's fragment comes by an exchange.
+// CHECK-LABEL: replay.kernel @stacked(
+// CHECK: load {{.*}} -> tensor<64x64xbf16, #[[A:.*]]>
+// CHECK: load {{.*}} -> tensor<64xf32, #[[OWN:.*]]>
+// CHECK: arith.truncf {{.*}} : tensor<64xf32, #[[OWN]]> to tensor<64xbf16, #[[OWN]]>
+// CHECK: stack {{.*}} -> tensor<8x64xbf16, #[[ROWS:.*]]>
+// CHECK: convert_layout {{.*}} : tensor<8x64xbf16, #[[ROWS]]> -> tensor<8x64xbf16, #[[BT:.*]]>
+// CHECK: transpose {{.*}} : tensor<8x64xf32, #[[BT]]> -> tensor<64x8xf32, #[[B:.*]]>
+// CHECK: dot {{.*}} {wide} : tensor<64x64xf32, #[[A]]>, tensor<64x8xf32, #[[B]]>,
+replay.kernel @stacked(%p: !replay.ptr<bf16>, %q: !replay.ptr<f32>, %n: i64) num_warps(2) blocks_per_row(1) {
+  %c0 = arith.constant 0 : i32
+  %va = replay.view %p offset %n : !replay.ptr<bf16> -> !replay.view<64x64xbf16, strides [64, 1], align 16>
+  %vx = replay.view %q offset %n : !replay.ptr<f32> -> !replay.view<64xf32, strides [1], align 16>
+  %vc = replay.view %q offset %n : !replay.ptr<f32> -> !replay.view<64x8xf32, strides [8, 1], align 16>
+  %a = replay.load %va[%c0, %c0] : !replay.view<64x64xbf16, strides [64, 1], align 16> -> tensor<64x64xbf16>
+  %af = arith.extf %a : tensor<64x64xbf16> to tensor<64x64xf32>
+  %x = replay.load %vx[%c0] : !replay.view<64xf32, strides [1], align 16> -> tensor<64xf32>
+  %h = arith.truncf %x : tensor<64xf32> to tensor<64xbf16>
+  %s = replay.stack %h, %h : tensor<64xbf16>, tensor<64xbf16> -> tensor<8x64xbf16>
+  %sf = arith.extf %s : tensor<8x64xbf16> to tensor<8x64xf32>
+  %b = replay.transpose %sf : tensor<8x64xf32> -> tensor<64x8xf32>
+  %c = arith.constant dense<0.0> : tensor<64x8xf32>
+  %d = replay.dot %af, %b, %c precision bf16 {wide}
+      : tensor<64x64xf32>, tensor<64x8xf32>, tensor<64x8xf32> -> tensor<64x8xf32>
+  replay.store %d, %vc[%c0, %c0] : tensor<64x8xf32>, !replay.view<64x8xf32, strides [8, 1], align 16>
+  replay.return
+}

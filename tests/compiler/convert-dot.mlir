@@ -11,6 +11,9 @@
 #ci = #replay.layout<register = [[0, 1]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = []>
 #ai = #replay.layout<register = [[0, 1]], lane = [[0, 0], [0, 0], [1, 0], [2, 0], [4, 0]], warp = []>
 #bi = #replay.layout<register = [[0, 1], [1, 0]], lane = [[0, 2], [0, 4], [0, 0], [0, 0], [0, 0]], warp = []>
+#cw = #replay.layout<register = [[0, 1], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = []>
+#aw = #replay.layout<register = [[0, 1], [0, 2], [0, 4], [8, 0]], lane = [[0, 8], [0, 16], [1, 0], [2, 0], [4, 0]], warp = []>
+#bw = #replay.layout<register = [[1, 0], [2, 0], [4, 0]], lane = [[8, 0], [16, 0], [0, 1], [0, 2], [0, 4]], warp = []>
 !m = !replay.view<32x16xf32, strides [16, 1], align 16>
 
 // Two steps of K = 8; every operand is cut off to tf32.
@@ -107,5 +110,40 @@ replay.kernel @ieee(%p: !replay.ptr<f32>, %n: i64) num_warps(1) blocks_per_row(1
   %d = replay.dot %a, %b, %c precision ieee
       : tensor<8x2xf32, #ai>, tensor<2x8xf32, #bi>, tensor<8x8xf32, #ci> -> tensor<8x8xf32, #ci>
   replay.store %d, %v[%c0, %c0] : tensor<8x8xf32, #ci>, !m
+  replay.return
+}
+
+// Wide: a lane's eight neighbours of K are its parts of two instructions, in the
+// order of memory; what comes in 16 bits is not rounded again.
+// CHECK-LABEL: llvm.func @wide(
+// CHECK: %[[LOW:.*]]:8 = replay.ld
+// CHECK: %[[HIGH:.*]]:8 = replay.ld
+// CHECK-NOT: arith.truncf
+// CHECK-DAG: llvm.insertelement %[[LOW]]#0,
+// CHECK-DAG: llvm.insertelement %[[LOW]]#1,
+// CHECK-DAG: llvm.insertelement %[[HIGH]]#0,
+// CHECK-DAG: llvm.insertelement %[[HIGH]]#1,
+// CHECK-DAG: llvm.insertelement %[[LOW]]#2,
+// CHECK-DAG: llvm.insertelement %[[LOW]]#3,
+// CHECK-DAG: llvm.insertelement %[[HIGH]]#2,
+// CHECK-DAG: llvm.insertelement %[[HIGH]]#3,
+// CHECK: nvvm.mma.sync
+// CHECK-DAG: llvm.insertelement %[[LOW]]#4,
+// CHECK: nvvm.mma.sync
+// CHECK-NOT: nvvm.mma.sync
+// CHECK: llvm.return
+replay.kernel @wide(%p: !replay.ptr<bf16>, %q: !replay.ptr<f32>, %n: i64) num_warps(1) blocks_per_row(1) {
+  %c0 = arith.constant 0 : i32
+  %va = replay.view %p offset %n : !replay.ptr<bf16> -> !replay.view<16x32xbf16, strides [32, 1], align 16>
+  %vb = replay.view %p offset %n : !replay.ptr<bf16> -> !replay.view<32x8xbf16, strides [1, 32], align 16>
+  %vc = replay.view %q offset %n : !replay.ptr<f32> -> !replay.view<16x8xf32, strides [8, 1], align 16>
+  %a = replay.load %va[%c0, %c0] : !replay.view<16x32xbf16, strides [32, 1], align 16> -> tensor<16x32xbf16, #aw>
+  %b = replay.load %vb[%c0, %c0] : !replay.view<32x8xbf16, strides [1, 32], align 16> -> tensor<32x8xbf16, #bw>
+  %c = replay.load %vc[%c0, %c0] : !replay.view<16x8xf32, strides [8, 1], align 16> -> tensor<16x8xf32, #cw>
+  %af = arith.extf %a : tensor<16x32xbf16, #aw> to tensor<16x32xf32, #aw>
+  %bf = arith.extf %b : tensor<32x8xbf16, #bw> to tensor<32x8xf32, #bw>
+  %d = replay.dot %af, %bf, %c precision bf16 {wide}
+      : tensor<16x32xf32, #aw>, tensor<32x8xf32, #bw>, tensor<16x8xf32, #cw> -> tensor<16x8xf32, #cw>
+  replay.store %d, %vc[%c0, %c0] : tensor<16x8xf32, #cw>, !replay.view<16x8xf32, strides [8, 1], align 16>
   replay.return
 }

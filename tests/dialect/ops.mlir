@@ -170,6 +170,7 @@ replay.kernel @update(%alpha: f32) num_warps(4) blocks_per_row(1) {
 
 // CHECK-LABEL: replay.kernel @contract(
 // CHECK: contract %{{.*}}, %{{.*}}, %{{.*}} {block_k = 64 : i32} : <32x128>, tensor<128xf32>, tensor<128xf32> -> tensor<32xf32>, tensor<32xf32>
+// CHECK: contract %{{.*}}, %{{.*}} {split = #replay<precision bf16>} : <32x128>, tensor<128xf32> -> tensor<32xf32>
 // CHECK: contract %{{.*}}, %{{.*}} {rebuild = #replay<precision bf16>} : <32x128>, tensor<128xf32> -> tensor<32xf32>
 // CHECK: contract %{{.*}}, %{{.*}} : <32x128, tiles 64>, tensor<128xf32> -> tensor<32xf32>
 replay.kernel @contract() num_warps(4) blocks_per_row(1) {
@@ -177,6 +178,8 @@ replay.kernel @contract() num_warps(4) blocks_per_row(1) {
       !replay.state<32x128, tiles 64>, tensor<128xf32>, tensor<128xf32>
   %o, %u = replay.contract %s, %xq, %xk {block_k = 64 : i32} : !replay.state<32x128>,
       tensor<128xf32>, tensor<128xf32> -> tensor<32xf32>, tensor<32xf32>
+  %e = replay.contract %s, %xq {split = #replay<precision bf16>}
+      : !replay.state<32x128>, tensor<128xf32> -> tensor<32xf32>
   %r = replay.contract %s, %xq {rebuild = #replay<precision bf16>}
       : !replay.state<32x128>, tensor<128xf32> -> tensor<32xf32>
   %f = replay.contract %formed, %xq
@@ -361,6 +364,16 @@ replay.kernel @transpose() num_warps(4) blocks_per_row(1) {
   replay.return
 }
 
+// CHECK-LABEL: replay.kernel @stack(
+// CHECK: stack %{{.*}}, %{{.*}}, %{{.*}} : tensor<16xf32>, tensor<16xf32>, tensor<16xf32> -> tensor<4x16xf32>
+replay.kernel @stack() num_warps(4) blocks_per_row(1) {
+  %x, %y, %z = builtin.unrealized_conversion_cast to
+      tensor<16xf32>, tensor<16xf32>, tensor<16xf32>
+  %m = replay.stack %x, %y, %z : tensor<16xf32>, tensor<16xf32>, tensor<16xf32>
+      -> tensor<4x16xf32>
+  replay.return
+}
+
 // CHECK-LABEL: replay.kernel @slice(
 // CHECK: slice %{{.*}}[%{{.*}}] : tensor<128xf32> -> tensor<64xf32>
 replay.kernel @slice(%kt: i32) num_warps(4) blocks_per_row(1) {
@@ -406,6 +419,7 @@ replay.kernel @cumsum() num_warps(4) blocks_per_row(1) {
 // CHECK: dot {{.*}} precision ieee
 // CHECK: dot {{.*}} precision bf16
 // CHECK: dot {{.*}} precision f16
+// CHECK: dot {{.*}} precision bf16 {wide}
 replay.kernel @dot() num_warps(4) blocks_per_row(1) {
   %a, %b, %c = builtin.unrealized_conversion_cast to
       tensor<64x16xf32>, tensor<16x64xf32>, tensor<64x64xf32>
@@ -417,6 +431,8 @@ replay.kernel @dot() num_warps(4) blocks_per_row(1) {
   %1 = replay.dot %a, %b, %c precision bf16
       : tensor<64x16xf32>, tensor<16x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
   %2 = replay.dot %a, %b, %c precision f16
+      : tensor<64x16xf32>, tensor<16x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
+  %3 = replay.dot %a, %b, %c precision bf16 {wide}
       : tensor<64x16xf32>, tensor<16x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
   replay.return
 }

@@ -405,9 +405,59 @@ replay.kernel @contract_no_blocks() num_warps(4) blocks_per_row(1) {
 
 replay.kernel @contract_rebuilds_formed() num_warps(4) blocks_per_row(1) {
   %s, %x = builtin.unrealized_conversion_cast to !replay.state<32x128, tiles 64>, tensor<128xf32>
-  // expected-error @+1 {{reads a formed state as it is; block_k and rebuild are for others (C4)}}
+  // expected-error @+1 {{reads a formed state as it is; block_k, rebuild and split are for others (C4)}}
   %y = replay.contract %s, %x {rebuild = #replay<precision tf32>}
       : !replay.state<32x128, tiles 64>, tensor<128xf32> -> tensor<32xf32>
+  replay.return
+}
+
+// -----
+
+replay.kernel @contract_splits_f16() num_warps(4) blocks_per_row(1) {
+  %s, %x = builtin.unrealized_conversion_cast to !replay.state<32x128>, tensor<128xf32>
+  // expected-error @+1 {{split is bf16 or tf32, with neither block_k nor rebuild beside it (C5)}}
+  %y = replay.contract %s, %x {split = #replay<precision f16>}
+      : !replay.state<32x128>, tensor<128xf32> -> tensor<32xf32>
+  replay.return
+}
+
+// -----
+
+replay.kernel @contract_splits_rebuilt() num_warps(4) blocks_per_row(1) {
+  %s, %x = builtin.unrealized_conversion_cast to !replay.state<32x128>, tensor<128xf32>
+  // expected-error @+1 {{split is bf16 or tf32, with neither block_k nor rebuild beside it (C5)}}
+  %y = replay.contract %s, %x {rebuild = #replay<precision bf16>, split = #replay<precision bf16>}
+      : !replay.state<32x128>, tensor<128xf32> -> tensor<32xf32>
+  replay.return
+}
+
+// -----
+
+replay.kernel @form_splits_steps() num_warps(4) blocks_per_row(1) {
+  %s = builtin.unrealized_conversion_cast to !replay.state<32x128>
+  // expected-error @+1 {{split is bf16 or tf32, with neither rows nor a precision beside it (J3)}}
+  %t = replay.form %s {rows = 4 : i32, split = #replay<precision bf16>}
+      : !replay.state<32x128> -> !replay.state<32x128, tiles 64>
+  replay.return
+}
+
+// -----
+
+replay.kernel @stack_too_few_rows() num_warps(4) blocks_per_row(1) {
+  %x = builtin.unrealized_conversion_cast to tensor<16xf32>
+  // expected-error @+1 {{cannot make 'tensor<2x16xf32>' of 3 vectors: they are rows of it, of its element type (ST1)}}
+  %m = replay.stack %x, %x, %x : tensor<16xf32>, tensor<16xf32>, tensor<16xf32> -> tensor<2x16xf32>
+  replay.return
+}
+
+// -----
+
+replay.kernel @dot_wide_ieee() num_warps(4) blocks_per_row(1) {
+  %a, %b, %c = builtin.unrealized_conversion_cast to
+      tensor<64x16xf32>, tensor<16x64xf32>, tensor<64x64xf32>
+  // expected-error @+1 {{has no fragments that could be wide at precision ieee (O3)}}
+  %s = replay.dot %a, %b, %c precision ieee {wide}
+      : tensor<64x16xf32>, tensor<16x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>
   replay.return
 }
 
@@ -438,7 +488,7 @@ replay.kernel @flush_no_rows() num_warps(4) blocks_per_row(1) {
 replay.kernel @flush_forms_formed() num_warps(4) blocks_per_row(1) {
   %s, %s0 = builtin.unrealized_conversion_cast to !replay.state<32x128, tiles 64>,
       !replay.view<32x128xf32, strides [128, 1]>
-  // expected-error @+1 {{stores a formed state as it is; block_k, rows and precision are for others (F4)}}
+  // expected-error @+1 {{stores a formed state as it is; block_k, rows, precision and split are for others (F4)}}
   replay.flush %s into %s0 {rows = 4 : i32} : !replay.state<32x128, tiles 64>
       into !replay.view<32x128xf32, strides [128, 1]>
   replay.return

@@ -62,7 +62,7 @@ public:
 
 protected:
   Status beginCapture() override { return Status::invalid("no graphs"); }
-  Result<double> endCaptureAndTime(int) override { return beginCapture(); }
+  Result<Times> endCaptureAndTime(int) override { return beginCapture(); }
 
 private:
   Target gpu;

@@ -449,8 +449,8 @@ TEST_CASE("the bound of a gate", "[error]") {
   CHECK(validateLowerBound(spec, -5.333f).isOk());
   CHECK(validateLowerBound(spec, -6).message ==
         "lowerBound: -6 is not allowed with a predecayed ring of ringDepth = "
-        "16; (ringDepth - 1) |lowerBound| must be at most 80, so it must be "
-        "-5.333 or more");
+        "16; inverse-prefix scaling is unsafe unless (ringDepth - 1) "
+        "|lowerBound| is at most 80, so it must be -5.333 or more");
   CHECK(said(spec, [](DecodeArgs &a) { a.lowerBound = -6; }) ==
         validateLowerBound(spec, -6).message);
   CHECK(said(spec, [](DecodeArgs &a) { a.batch = 0, a.lowerBound = -6; }) ==

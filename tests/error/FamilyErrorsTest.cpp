@@ -145,33 +145,35 @@ TEST_CASE("ring formats of running sums", "[error]") {
         "ringFormat: prefix is not allowed for GDN; it must be raw"},
        {[](DecodeSpec &s) { s.gate = Gate::Softplus; },
         "ringFormat: prefix is not allowed with the softplus gate; it needs "
-        "gate lowerBound"},
-       {[](DecodeSpec &s) { s.qkL2Norm = false; },
-        "ringFormat: prefix is not allowed with qkL2Norm = false; it needs the "
-        "L2 norm of k"},
-       {[](DecodeSpec &s) { s.numValueHeads = 24; },
-        "ringFormat: prefix is not allowed with numKeyHeads = 12 and "
-        "numValueHeads = 24; they must be equal"}});
+        "gate lowerBound with a finite negative bound"},
+       {[](DecodeSpec &s) { s.gate = Gate::LogDecay; },
+        "ringFormat: prefix is not allowed with the logDecay gate; it needs "
+        "gate lowerBound with a finite negative bound"}});
   checkRefused(
       predecayed(),
       {{[](DecodeSpec &s) { s.gate = Gate::Softplus; },
         "ringFormat: predecayed is not allowed with the softplus gate; it "
-        "needs gate lowerBound"},
+        "needs gate lowerBound with a finite negative bound"},
        {[](DecodeSpec &s) { s.qkL2Norm = false; },
-        "ringFormat: predecayed is not allowed with qkL2Norm = false; it needs "
-        "the L2 norm of k"},
+        "ringFormat: predecayed is not allowed with qkL2Norm = false; "
+        "inverse-prefix scaling is unsafe for long keys, so it needs the L2 "
+        "norm of k or hasUnitKeys"},
        {[](DecodeSpec &s) { s.numKeyHeads = 6; },
         "ringFormat: predecayed is not allowed with numKeyHeads = 6 and "
-        "numValueHeads = 12; they must be equal"},
+        "numValueHeads = 12; it needs one K head for each value head, so they "
+        "must be equal"},
        {[](DecodeSpec &s) { s.ringType = DataType::F16; },
         "ringType: fp16 is not allowed with ringFormat predecayed, which "
         "overflows it; allowed are fp32, bf16"}});
   checkAllowed(prefix(), {[](DecodeSpec &s) { s.ringType = DataType::F16; },
                           [](DecodeSpec &s) { s.isCircular = true; },
+                          [](DecodeSpec &s) { s.qkL2Norm = false; },
+                          [](DecodeSpec &s) { s.numValueHeads = 24; },
                           [](DecodeSpec &s) { s.ringDepth = 1; },
                           [](DecodeSpec &s) { s.readout = Readout::Rebuild; }});
   checkAllowed(predecayed(),
                {[](DecodeSpec &s) { s.isCircular = true; },
+                [](DecodeSpec &s) { s.qkL2Norm = false, s.hasUnitKeys = true; },
                 [](DecodeSpec &s) { s.ringDepth = 64; },
                 [](DecodeSpec &s) { s.ringType = DataType::BF16; }});
 }

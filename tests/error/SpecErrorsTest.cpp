@@ -101,27 +101,21 @@ TEST_CASE("element types", "[error]") {
 }
 , { "actType", "int32", floats }
 }
-, {CHANGE{spec.gateType = DataType::F16;
+, {CHANGE{spec.gateType = DataType::I32;
 }
-, { "gateType", "fp16", "bf16, fp32" }
+, { "gateType", "int32", floats }
 }
-, {CHANGE{spec.actType = DataType::F32;
-spec.gateType = DataType::BF16;
+, {CHANGE{spec.betaType = DataType::I64;
 }
-, { "gateType", "bf16", "allowed are fp32" }
+, { "betaType", "int64", floats }
 }
-, {CHANGE{spec.gateType = DataType::F32;
-spec.betaType = DataType::F16;
+, {CHANGE{spec.paramType = DataType::I32;
 }
-, { "betaType", "fp16", "bf16, fp32" }
+, { "paramType", "int32", floats }
 }
-, {CHANGE{spec.paramType = DataType::F16;
+, {CHANGE{spec.biasType = DataType::I32;
 }
-, { "paramType", "fp16", "fp32, bf16" }
-}
-, {CHANGE{spec.biasType = DataType::F16;
-}
-, { "biasType", "fp16", "fp32, bf16" }
+, { "biasType", "int32", floats }
 }
 , {CHANGE{spec.outType = DataType::I64;
 }
@@ -201,21 +195,26 @@ tuning.numWarps = 1;
 }
 , {CHANGE{tuning.flushRows = 3;
 }
-, { "flushRows", "3", "1, 2, 4, 8" }
+, { "flushRows", "3", "0, 1, 2, 4, 8" }
 }
 ,
 });
 }
 
-TEST_CASE("a bounded gate belongs to KDA", "[error]") {
-  DecodeSpec spec;
-  spec.gate = Gate::LowerBound;
-  Status status = validate(spec, {}, Target{});
-  CHECK(status.code == StatusCode::InvalidArgument);
-  CHECK(status.message ==
-        "gate: lowerBound is not allowed for GDN; it must be softplus");
-  spec.isKda = true;
-  CHECK(validate(spec, {}, Target{}).isOk());
+TEST_CASE("inputs have types of their own, and gates any form", "[error]") {
+  using enum DataType;
+  for (bool isKda : {false, true})
+    for (DataType type : {F32, BF16, F16})
+      for (DataType DecodeSpec::*member :
+           {&DecodeSpec::actType, &DecodeSpec::gateType, &DecodeSpec::betaType,
+            &DecodeSpec::paramType, &DecodeSpec::biasType})
+        for (Gate gate : {Gate::Softplus, Gate::LowerBound, Gate::LogDecay}) {
+          DecodeSpec spec;
+          spec.isKda = isKda;
+          spec.*member = type;
+          spec.gate = gate;
+          CHECK(validate(spec, {}, Target{}).message == "");
+        }
 }
 
 TEST_CASE("tensor cores need their target", "[error]") {

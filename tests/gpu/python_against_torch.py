@@ -23,7 +23,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]
 import replayjit  # noqa: E402
 from replayjit import (  # noqa: E402
     fused_recurrent_gated_delta_rule_packed_decode,
-    fused_recurrent_kda_packed_decode, fused_recurrent_linear_replayssm_decode)
+    fused_recurrent_kda_packed_decode, fused_recurrent_linear_replayssm_decode,
+    torch_ops)
 
 CUDA = torch.device("cuda", 0)
 CHECKS = []
@@ -205,6 +206,57 @@ def captured(pool):
     with torch.cuda.graph(graph):
         launch()
     run_replay(pool, graph.replay)
+
+
+@each_shape
+def captured_as_an_operator_of_torch_library(pool):
+    step = torch_ops.fused_recurrent_linear_replayssm_decode
+    before = [x.clone() for x in (pool.pool, pool.d, pool.k, pool.g)]
+    step(**pool.replay_inputs())
+    for x, saved in zip((pool.pool, pool.d, pool.k, pool.g), before):
+        x.copy_(saved)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        step(**pool.replay_inputs())
+    run_replay(pool, graph.replay)
+
+
+@check
+def compiled_by_torch_with_what_stands_around_it():
+    for shape in SHAPES.values():
+        pool = Pool(*shape)
+        inputs = pool.replay_inputs()
+
+        @torch.compile(fullgraph=True)
+        def step(mixed):
+            out, _ = torch_ops.fused_recurrent_linear_replayssm_decode(
+                **{**inputs, "mixed_qkv": 2 * mixed / 2})
+            return out * 1.5
+
+        def launch():
+            found = step(pool.mixed)
+            within("what follows", found, pool.out.double() * 1.5, 1e-2)
+
+        run_replay(pool, launch)
+
+
+@each_shape
+def gates_and_betas_that_are_given(pool):
+    """Computed beforehand, as flash-linear-attention's callers do."""
+    g = torch.empty_like(pool.a, dtype=torch.float32)
+    beta = torch.empty(pool.B, pool.HV, device=CUDA)
+
+    def launch():
+        rate = pool.A_log.double().exp()
+        rate = rate[:, None] if pool.is_kda else rate
+        x = pool.a.double() + pool.dt_bias.double()
+        g.copy_(-rate * torch.log1p(x.exp()))
+        beta.copy_(torch.sigmoid(pool.b.double()))
+        fused_recurrent_linear_replayssm_decode(**{
+            **pool.replay_inputs(), "a": g, "b": beta, "A_log": None,
+            "dt_bias": None}, log_decay=True, beta="given")
+
+    run_replay(pool, launch)
 
 
 @each_shape

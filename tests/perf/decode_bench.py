@@ -249,7 +249,8 @@ def run_case(name, opt, generated, report):
     result = report["cases"][name] = {
         "what": f"{family} H={opt.H} HV={opt.HV} K={opt.K} V={opt.V} L={opt.L}, {opt.act} "
                 f"activations, {state} state, {ring} ring{ring_text(opt)}"
-                + (", every row flushes" if opt.all_flush else ""),
+                + {"all": ", every row flushes", "none": ", no row flushes",
+                   "some": ""}[opt.flushes],
         "checks": {}, "tuning": {}, "batches": {}}
     slots = 1 + max(launches_for(opt, b) * b for b in opt.batches)
     slots = max(slots, 4 * (opt.L + 9))
@@ -312,8 +313,8 @@ def main():
     arg.add_argument("--out", choices=DTYPES, help="output type (default: that of --act)")
     arg.add_argument("--no-norm", dest="norm", action="store_false",
                      help="q and k are not L2-normalized")
-    arg.add_argument("--all-flush", action="store_true",
-                     help="every row is at its last ring row and flushes")
+    arg.add_argument("--flushes", choices=["some", "all", "none"], default="some",
+                     help="which rows are at their last ring row: one in L, or all, or none")
     arg.add_argument("--replays", type=int, default=20)
     arg.add_argument("--tune-replays", type=int, default=5)
     arg.add_argument("--graph-slots", type=int, default=4096)

@@ -61,22 +61,27 @@ class Pool:
             ringBase=t.ringBase[:n])
 
     def graph_launches(self, batch):
-        """Launches for one graph, each on its own slots: row r of launch n has
-        write_pos (r + n) mod L, so 1/L of all rows flush."""
-        L, dev = self.opt.L, self.opt.device
+        """Launches for one graph, each on its own slots; see write_pos."""
+        dev = self.opt.device
         count = launches_for(self.opt, batch)
         # A row of 64 entries keeps every launch's index arrays 16-byte aligned.
         width = max(64, (batch + 63) // 64 * 64)
         n = torch.arange(count, device=dev, dtype=torch.int32)[:, None]
         r = torch.arange(width, device=dev, dtype=torch.int32)[None, :]
         indices = 1 + n * batch + r
-        write_pos = (n + r) % L
-        if self.opt.all_flush:
-            write_pos = torch.full_like(write_pos, L - 1)
+        write_pos = write_pos_of(self.opt, r, n) + torch.zeros_like(n + r)
         force = torch.zeros(width, device=dev, dtype=torch.int32)
         assert int(indices[-1, batch - 1]) < self.slots
         return [self.launch(indices[i, :batch], write_pos[i, :batch], force[:batch])
                 for i in range(count)]
+
+
+def write_pos_of(opt, row, launch):
+    """The ring phase of a row: (row + launch) mod L, so that 1/L of all rows flush, unless
+    opt.flushes says that all of them do, or none."""
+    if opt.flushes == "all":
+        return opt.L - 1
+    return (row + launch) % (opt.L if opt.flushes == "some" else opt.L - 1)
 
 
 def launches_for(opt, batch):
@@ -97,7 +102,7 @@ def useful_bytes(opt, state, ring, batch, packed):
     total = 0
     for n in range(count):
         for i in range(batch):
-            m = opt.L - 1 if opt.all_flush else (i + n) % opt.L
+            m = write_pos_of(opt, i, n)
             flush = m == opt.L - 1
             total += state_bytes * (2 if flush else 1)
             # A circular ring keeps the token of a flush.

@@ -28,6 +28,9 @@ def encoded(values, dtype):
     """The memory of a dense tensor with these values."""
     if dtype == "bfloat16":
         return array.array("H", [to_bfloat16(value) for value in values])
+    if dtype == "float16":  # array has no such code
+        values = list(values)
+        return struct.pack(f"{len(values)}e", *values)
     return array.array(CODES[dtype], values)
 
 
@@ -35,11 +38,13 @@ def decoded(memory, dtype):
     """The values in the memory of a dense tensor."""
     if dtype == "bfloat16":
         return [from_bfloat16(bits) for bits in array.array("H", memory)]
+    if dtype == "float16":
+        return list(struct.unpack(f"{len(memory) // 2}e", memory))
     return list(array.array(CODES[dtype], memory))
 
 
 def rounded(values, dtype):
-    return decoded(encoded(values, dtype).tobytes(), dtype)
+    return decoded(bytes(encoded(values, dtype)), dtype)
 
 
 def tensor(runtime, values, *shape, dtype="float32"):
@@ -68,8 +73,12 @@ def dot(x, y):
 
 
 class Shape:
+    """Of a kernel; the gate is bounded if it has a bound, or `a` is the logarithm
+    of the decay; beta is that of the operators."""
+
     def __init__(self, H=1, HV=2, K=16, V=32, L=3, is_kda=False,
-                 lower_bound=None):
+                 lower_bound=None, log_decay=False, beta="sigmoid"):
+        self.log_decay, self.beta = log_decay, beta
         self.H, self.HV, self.K, self.V, self.L = H, HV, K, V, L
         self.is_kda, self.lower_bound = is_kda, lower_bound
         self.gates = K if is_kda else 1
@@ -91,6 +100,10 @@ class Token:
         self.mixed = normal("mixed", shape.columns)
         self.a = normal("a", shape.HV * shape.gates, 0.5)
         self.b = normal("b", shape.HV)
+        if shape.log_decay:
+            self.a = [-abs(x) for x in self.a]
+        if shape.beta == "given":
+            self.b = rounded(map(sigmoid, self.b), types["b"])
 
 
 class Recurrence:
@@ -112,11 +125,13 @@ class Recurrence:
             k = [x / math.sqrt(dot(k, k) + 1e-6) for x in k]
             v = token.mixed[2 * width + hv * s.V:2 * width + (hv + 1) * s.V]
             gates = range(hv * s.gates, (hv + 1) * s.gates)
-            alpha = [self.decay(hv, token.a[at] + self.dt_bias[at])
+            alpha = [math.exp(token.a[at]) if s.log_decay else
+                     self.decay(hv, token.a[at] + self.dt_bias[at])
                      for at in gates]
             if not s.is_kda:
                 alpha *= s.K
-            beta = sigmoid(token.b[hv])
+            beta = {"sigmoid": sigmoid(token.b[hv]), "given": token.b[hv],
+                    "twice-sigmoid": 2 * sigmoid(token.b[hv])}[s.beta]
             for row in range(s.V):
                 at = (hv * s.V + row) * s.K
                 decayed = [x * y for x, y in zip(self.state[at:at + s.K], alpha)]

@@ -89,6 +89,22 @@ class AbiTest(unittest.TestCase):
                                                            ctypes.c_uint64)),
                                          line)
 
+    def test_every_function_is_wrapped_or_listed(self):
+        declared = set(re.findall(r"REPLAYJIT_API [^;(]*?\b(replayjit_\w+) ?\(",
+                                  header()))
+        wrapped = [*_abi.FALLIBLE, *_abi.PLAIN]
+        listed = [name for names in _abi.NOT_WRAPPED.values()
+                  for name in names.split()]
+        self.assertEqual(sorted(wrapped + listed), sorted(declared))
+        source = "".join(
+            path.read_text(encoding="utf-8") for path in
+            Path(_abi.__file__).parent.glob("*.py"))
+        for name in wrapped:
+            short = name.replace("replayjit_plan_", "")  # StepPlan._call
+            with self.subTest(name):
+                self.assertRegex(source,
+                                 rf'\.{name}\b|_call(_on_rows)?\("{short}"')
+
     def test_fallible_functions_return_errors(self):
         text = header()
         for name in _abi.FALLIBLE:

@@ -44,7 +44,9 @@ class ArgumentsTest(unittest.TestCase):
                        force_flush=self.numbers(0, 0), layer=0, stream=None,
                        error_word=replayjit.ErrorWord(self.runtime),
                        null_slot="negative", beta_round=False,
-                       readout="output-only", batch_invariant=False)
+                       readout="output-only", batch_invariant=False,
+                       check_rows=False, log_decay=False, beta="sigmoid",
+                       unit_keys=False)
         self.look_at(
             replayjit.fused_recurrent_linear_replayssm_decode,
             "mixed_qkv a b A_log dt_bias initial_state d_cache k_cache g_cache "
@@ -52,7 +54,8 @@ class ArgumentsTest(unittest.TestCase):
         self.look_at(
             replayjit.fused_recurrent_gated_delta_rule_packed_decode,
             "mixed_qkv a b A_log dt_bias initial_state out ssm_state_indices",
-            **batch.inputs())
+            **batch.inputs(), dst_indices=self.numbers(1, 2),
+            track_indices=self.numbers(-1, -1))
         layer = (batch.state, batch.d, batch.k, batch.g)
         self.look_at(replayjit.LayerTable, "layers", layers=[layer])
         self.look_at(
@@ -61,7 +64,8 @@ class ArgumentsTest(unittest.TestCase):
             dst_indices=self.numbers(0, 3), write_pos=self.numbers(0, 0),
             mask=None, ring_indices=None, cache_base=None,
             prefix_gate_cache=False, predecayed_k_cache=False,
-            null_slot="negative", error_word=None, stream=None)
+            null_slot="negative", error_word=None, stream=None,
+            check_rows=False)
         self.look_at(replayjit.bind, "function",
                      function=replayjit.materialize, layers=replayjit.LayerTable(
                          [layer]), src_indices=self.numbers(1),
@@ -76,7 +80,8 @@ class ArgumentsTest(unittest.TestCase):
         cursors = self.numbers(0, 0, 0)
         self.look_at(replayjit.StatePool, "groups write_pos",
                      groups=[(spec, layers)], write_pos=cursors,
-                     cache_base=None, batch_invariant=False, stream=None)
+                     cache_base=None, batch_invariant=False, stream=None,
+                     check_rows=True)
         pool = replayjit.StatePool([(spec, layers)], cursors)
         self.look_at(replayjit.StepPlan, "pool", pool=pool, max_rows=2,
                      stream=None)

@@ -162,6 +162,36 @@ class DecodeTest(unittest.TestCase):
         self.assertEqual(batch.state_of(states, 3),
                          batch.state_of(batch.start, 3))
 
+    def test_destinations_and_snapshots_of_packed_decode(self):
+        batch = Batch(self.runtime, Shape(), rows=[3, 1])
+        index = lambda *slots: tensor(self.runtime, slots, 2, dtype="int32")
+        fused_recurrent_gated_delta_rule_packed_decode(
+            **batch.inputs(), dst_indices=index(0, 2),
+            track_indices=index(-1, 4))
+        self.check(batch)
+        states = values(batch.state)
+        for slot, request in [(0, 3), (2, 1), (4, 1)]:
+            self.assertLess(error(batch.state_of(states, slot),
+                                  batch.requests[request].state), 1e-6)
+        for slot in (3, 1):
+            self.assertEqual(batch.state_of(states, slot),
+                             batch.state_of(batch.start, slot))
+
+    def test_more_rings_than_states_and_a_base_that_does_not_count(self):
+        batch = Batch(self.runtime, Shape(L=2), rows=[3, 1])
+        s, rings = batch.shape, 8
+        batch.d = self.runtime.empty("float32", rings, s.HV, s.L, s.V)
+        batch.k = self.runtime.empty("float32", rings, s.H, s.L, s.K)
+        batch.g = self.runtime.empty("float32", rings, s.HV, s.L)
+        base = tensor(self.runtime, [1, 1], 2, dtype="int32")
+        for cursor in range(2):
+            batch.set_cursor([cursor] * 2)
+            batch.next_tokens()
+            fused_recurrent_linear_replayssm_decode(**batch.replay_inputs(),
+                                                    cache_base=base)
+            self.check(batch)
+        self.check_states(batch, [3, 1])
+
     def test_bfloat16_tokens(self):
         batch = Batch(self.runtime, Shape(L=2), rows=[3, 1], dtype="bfloat16")
         fused_recurrent_linear_replayssm_decode(**batch.replay_inputs())
@@ -186,6 +216,57 @@ class DecodeTest(unittest.TestCase):
                     step()
                     self.check(batch, most=5e-3)
                     self.check_states(batch, [3, 1])
+
+    def test_halves_beside_bfloat16_tokens(self):
+        batch = Batch(self.runtime, Shape(L=1), rows=[3, 1], dtype="bfloat16",
+                      own=dict(a="float16", A_log="float16", dt_bias="float16"))
+        fused_recurrent_linear_replayssm_decode(**batch.replay_inputs())
+        self.check(batch, most=5e-3)
+        self.check_states(batch, [3, 1])
+
+    def test_gates_and_betas_of_other_forms(self):
+        """A decay that is given as its logarithm, a bound, a beta up to 2 and one
+        that is given, with and without a ring."""
+        for is_kda in (False, True):
+            for form in (dict(log_decay=True), dict(beta="twice-sigmoid"),
+                         dict(beta="given", log_decay=True),
+                         dict(lower_bound=-2.0)):
+                with self.subTest(is_kda=is_kda, **form):
+                    batch = Batch(self.runtime, Shape(L=2, is_kda=is_kda, **form),
+                                  rows=[3, 1])
+                    none = (dict(A_log=None, dt_bias=None) if "log_decay" in form
+                            else {})
+                    for cursor in range(2):
+                        batch.set_cursor([cursor] * 2)
+                        batch.next_tokens()
+                        fused_recurrent_linear_replayssm_decode(
+                            **{**batch.replay_inputs(), **none}, **form)
+                        self.check(batch)
+                    self.check_states(batch, [3, 1])
+                    batch.next_tokens()
+                    inputs = {**batch.inputs(), **none}
+                    packed = fused_recurrent_gated_delta_rule_packed_decode
+                    if is_kda:
+                        packed = fused_recurrent_kda_packed_decode
+                        flat = batch.shape.HV * batch.shape.K
+                        inputs["a"] = batch.a.view((2, flat), (flat, 1))
+                        if not none:
+                            inputs["dt_bias"] = batch.dt_bias.view((flat,), (1,))
+                    packed(**inputs, **form)
+                    self.check(batch)
+                    self.check_states(batch, [3, 1])
+
+    def test_prefix_rings_of_shared_keys_and_keys_of_the_caller(self):
+        shape = Shape(H=1, HV=2, L=3, is_kda=True, lower_bound=-2.0)
+        self.run_replay(shape, lower_bound=-2.0, prefix_gate_cache=True)
+        step = replayjit.bind(
+            fused_recurrent_linear_replayssm_decode,
+            **{**Batch(self.runtime, Shape(H=2, HV=2, is_kda=True),
+                       rows=[1]).replay_inputs(),
+               "use_qk_l2norm_in_kernel": False},
+            lower_bound=-2.0, prefix_gate_cache=True, predecayed_k_cache=True,
+            unit_keys=True)
+        self.assertEqual(step.spec.has_unit_keys, 1)
 
     def test_packed_decode(self):
         batch = Batch(self.runtime, Shape(), rows=[3, -1, 1])

@@ -10,8 +10,10 @@ import unittest
 from pathlib import Path
 
 import replayjit
+from replayjit import _abi
 from recurrence import Batch, Shape, emulation, tensor
-from replayjit import (Tensor, fused_recurrent_kda_packed_decode,
+from replayjit import (Tensor, fused_recurrent_gated_delta_rule_packed_decode,
+                       fused_recurrent_kda_packed_decode,
                        fused_recurrent_linear_replayssm_decode, materialize)
 
 
@@ -43,8 +45,8 @@ class ErrorsTest(unittest.TestCase):
             "initial_state: shape (2, 32, 16) is not allowed; it must be (any, "
             "any, any, any)", initial_state=self.zeros(2, 32, 16))
         self.refuses(
-            "d_cache: shape (4, 2, 3, 32) is not allowed; it must be (5, 2, any, "
-            "32)", d_cache=self.zeros(4, 2, 3, 32))
+            "d_cache: 4 slots are not allowed without ring_indices; there must be "
+            "5, as many as of initial_state, or more", d_cache=self.zeros(4, 2, 3, 32))
         self.refuses("out: shape (2, 2, 32) is not allowed; it must be (2, 1, 2, "
                      "32)", out=self.zeros(2, 2, 32))
         self.refuses("write_pos: shape (3,) is not allowed; it must be (2)",
@@ -54,13 +56,11 @@ class ErrorsTest(unittest.TestCase):
         self.refuses(
             "write_pos: dtype int64 is not allowed; allowed are int32",
             write_pos=self.zeros(2, dtype="int64"))
-        self.refuses("a: dtype bfloat16 is not allowed; allowed are float32",
-                     a=self.zeros(2, 2, dtype="bfloat16"))
-        self.refuses("b: dtype bfloat16 is not allowed; allowed are float32",
-                     b=self.zeros(2, 2, dtype="bfloat16"))
-        self.refuses("dt_bias: dtype float16 is not allowed; allowed are "
-                     "float32, bfloat16",
-                     dt_bias=self.zeros(2, dtype="float16"))
+        for name in ("a", "b", "A_log", "dt_bias"):
+            shape = (2, 2) if name in "ab" else (2,)
+            self.refuses(f"{name}: dtype int32 is not allowed; allowed are "
+                         "float32, bfloat16, float16",
+                         **{name: self.zeros(*shape, dtype="int32")})
         self.refuses("g_cache: dtype bfloat16 is not allowed; allowed are "
                      "float32", g_cache=self.zeros(5, 2, 3, dtype="bfloat16"))
 
@@ -70,6 +70,33 @@ class ErrorsTest(unittest.TestCase):
         self.refuses(
             "write_pos: stride 2 of dimension 0 is not allowed; it must be 1",
             write_pos=self.zeros(4, dtype="int32").view((2,), (2,)))
+
+    def test_states_with_k_before_v(self):
+        self.refuses(
+            "initial_state: shape (5, 2, 16, 32) is that of states [slots, HV, K, "
+            "V]; it must be [slots, HV, V, K]",
+            initial_state=self.zeros(5, 2, 16, 32))
+        self.refuses(
+            "initial_state: strides (1024, 512, 1, 32) are those of states [slots, "
+            "HV, K, V]; it must be [slots, HV, V, K] in memory",
+            initial_state=self.zeros(5, 2, 16, 32).view(
+                (5, 2, 32, 16), (1024, 512, 1, 32)))
+
+    def test_rows_that_share_a_slot(self):
+        shared = tensor(self.runtime, [1, 1], 2, dtype="int32")
+        for operator, inputs in [
+                (fused_recurrent_linear_replayssm_decode,
+                 self.batch.replay_inputs()),
+                (fused_recurrent_gated_delta_rule_packed_decode,
+                 self.batch.inputs())]:
+            step = replayjit.bind(operator, **{**inputs, "ssm_state_indices": shared},
+                                  check_rows=True)
+            for _ in range(2):  # at each launch
+                with self.assertRaisesRegex(ValueError, "rows 0 and 1"):
+                    step()
+                # The emulation does it in any case; a GPU does it where asked.
+                self.assertEqual(step._flags, _abi.LAUNCH_CHECK_ROWS)
+            operator(**inputs, check_rows=True)
 
     def test_devices(self):
         elsewhere = emulation()
@@ -91,8 +118,8 @@ class ErrorsTest(unittest.TestCase):
     def test_options(self):
         self.refuses("null_slot: 'zero' is not allowed; allowed are negative, "
                      "non-positive", null_slot="zero")
-        self.refuses("cache_base: it must be there if circular_replay is true, "
-                     "and only then", circular_replay=True)
+        self.refuses("cache_base: None is not allowed with circular_replay",
+                     circular_replay=True)
         self.refuses("predecayed_k_cache: not allowed without "
                      "prefix_gate_cache", predecayed_k_cache=True)
         with self.assertRaises(ValueError) as caught:
@@ -105,6 +132,32 @@ class ErrorsTest(unittest.TestCase):
             str(caught.exception), "^cache_folder: there is no such option; "
             "there are use_environment, cache_roots, ")
 
+    def test_gates_that_are_given(self):
+        for name in ("A_log", "dt_bias"):
+            none = {"A_log": None, "dt_bias": None}
+            del none[name]
+            self.refuses(f"{name}: not allowed with log_decay, where a is the "
+                         "logarithm of the decay; it must be None",
+                         log_decay=True, **none)
+        self.refuses("beta: 'tanh' is not allowed; allowed are sigmoid, "
+                     "twice-sigmoid, given", beta="tanh")
+
+    def test_predecayed_rings_say_what_upstream_says(self):
+        """What the tests of SGLang #37739 look for."""
+        for H, HV, bound, reason in [
+                (2, 4, -5.0, "one K head"), (4, 4, None, "finite negative"),
+                (4, 4, -6.0, "inverse-prefix scaling is unsafe")]:
+            batch = Batch(self.runtime, Shape(H=H, HV=HV, L=16, is_kda=True),
+                          rows=[0, 1])
+            inputs = batch.replay_inputs()
+            for norm in (False, True):
+                inputs["use_qk_l2norm_in_kernel"] = norm
+                with self.assertRaisesRegex(ValueError, reason):
+                    fused_recurrent_linear_replayssm_decode(
+                        **inputs, lower_bound=bound, circular_replay=True,
+                        cache_base=tensor(self.runtime, [0, 0], 2, dtype="int32"),
+                        prefix_gate_cache=True, predecayed_k_cache=True)
+
     def test_what_the_library_refuses(self):
         """Its own sentence, as a ValueError that is a replayjit.Error too."""
         with self.assertRaises(replayjit.InvalidArgument) as caught:
@@ -113,9 +166,10 @@ class ErrorsTest(unittest.TestCase):
                          "^target: 'sm_1' is unknown; allowed are sm_80, ")
         self.assertIsInstance(caught.exception, ValueError)
         self.assertEqual(caught.exception.code, 1)
-        with self.assertRaisesRegex(ValueError, "^gate: "):
+        with self.assertRaisesRegex(ValueError, "^ringFormat: prefix is not "
+                                                "allowed for GDN; "):
             fused_recurrent_linear_replayssm_decode(
-                **self.batch.replay_inputs(), lower_bound=-1.0)
+                **self.batch.replay_inputs(), prefix_gate_cache=True)
         with self.assertRaisesRegex(ValueError, "writePos: 0x2 is not allowed"):
             fused_recurrent_linear_replayssm_decode(**{
                 **self.batch.replay_inputs(), "write_pos": Tensor(
@@ -188,7 +242,7 @@ class ErrorsTest(unittest.TestCase):
     def test_flags(self):
         for name in ("use_qk_l2norm_in_kernel", "is_kda", "circular_replay",
                      "prefix_gate_cache", "predecayed_k_cache", "beta_round",
-                     "batch_invariant"):
+                     "batch_invariant", "check_rows", "log_decay", "unit_keys"):
             for value in (None, 2, "yes", 1.0):
                 with self.subTest(f"{name}={value}"):
                     self.refuses(f"{name}: {value!r} is not allowed; it must be "

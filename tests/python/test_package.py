@@ -17,7 +17,7 @@ class PackageTest(unittest.TestCase):
             source, target = Path(folder, "source"), Path(folder, "site")
             shutil.copytree(SOURCE, source)
             os.symlink(os.environ["REPLAYJIT_LIBRARY"],
-                       source / "replayjit/libreplayjit.so")
+                       source / "replayjit/libreplayjit.so.0.1")
             # Without pip, which wants the package wheel or a network.
             subprocess.run(
                 [sys.executable, "-W", "ignore", "-c",

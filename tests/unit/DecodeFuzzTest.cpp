@@ -53,6 +53,8 @@ TEST_CASE("random cases are legal and reach every option", "[fuzz]") {
     auto count = [&](const char *what, bool is) { seen[what] += is; };
     const int threads = 32 * tuning.numWarps;
     count("staged", tuning.stageBytes > 0);
+    count("split vectors", tuning.splitVectors);
+    count("split flush", tuning.flushRows == 0);
     count("less than 16 bytes of state a thread",
           tuning.blockV * tuning.blockK * byteSize(spec.stateType) <
               16 * threads);
@@ -65,6 +67,13 @@ TEST_CASE("random cases are legal and reach every option", "[fuzz]") {
     count("no norm", !spec.qkL2Norm);
     count("Triton's ABI", spec.abi == LaunchAbi::Triton);
     count("bounded gate", spec.gate == Gate::LowerBound);
+    count("bounded gate of GDN", spec.gate == Gate::LowerBound && !spec.isKda);
+    count("gate given", spec.gate == Gate::LogDecay);
+    count("beta up to 2", spec.beta == Beta::TwiceSigmoid);
+    count("beta given", spec.beta == Beta::Given);
+    count("sums of more value heads than key heads",
+          spec.ringFormat == RingFormat::Prefix &&
+              spec.numValueHeads > spec.numKeyHeads);
     count("K != V", spec.headDimK != spec.headDimV);
     const bool isLarge = std::max(spec.headDimK, spec.headDimV) > 130;
     const bool isReplay = spec.family == Family::Replay;

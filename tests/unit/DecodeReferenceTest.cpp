@@ -215,6 +215,25 @@ TEST_CASE("a bounded gate is a sigmoid, not a clamp", "[reference]") {
   CHECK(readToken(spec, launch.args, 0).g[0] == -0.5);
 }
 
+TEST_CASE("gates and betas that are given", "[reference]") {
+  DecodeSpec spec = makeSpec(1, 1, 4, 1, 4);
+  spec.gate = Gate::LogDecay;
+  spec.beta = Beta::Given;
+  Launch launch(spec, 1, 1);
+  launch.freshInputs();
+  DecodeTensors t = launch.tensors();
+  t.a.set(0, 0, -0.75);
+  t.b.set(0, 0, 1.25);
+  CHECK(readToken(spec, launch.args, 0).g[0] == -0.75);
+  CHECK(readToken(spec, launch.args, 0).beta[0] == 1.25);
+  launch.args.aLog = launch.args.dtBias = 0; // Nobody reads them.
+  CHECK(readToken(spec, launch.args, 0).g[0] == -0.75);
+  spec.beta = Beta::TwiceSigmoid;
+  t.b.set(0, 0, 0.5);
+  CHECK(readToken(spec, launch.args, 0).beta[0] ==
+        Approx(2 * 0.6224593312018546));
+}
+
 TEST_CASE("one token by hand", "[reference]") {
   // beta = sigmoid(0.5), S = 0, k = v = e0: S' has beta at (0, 0).
   DecodeSpec spec = makeSpec(1, 1, 4, 3, 1);

@@ -87,14 +87,13 @@ TEST_CASE("the tuning follows the batch", "[spec]") {
   CHECK(choose(spec, 1).blockV == 32);
   CHECK(choose(spec, 2).blockV == 64);
   CHECK(choose(spec, 4).maxRegisters == 0); // 128 heads
-  CHECK(choose(spec, 5).maxRegisters == 168);
-  CHECK(choose(spec, 64).stageBytes == 0); // 2048 heads
-  CHECK(choose(spec, 65).stageBytes == 2048);
+  CHECK(choose(spec, 4).stageBytes == 0);
+  CHECK(choose(spec, 5).stageBytes == 2048);
   CHECK(choose(spec, 0).stageBytes == 2048);
-  CHECK(choose(spec, 0).blockK == 64);
-  CHECK(choose(spec, 64, 64).stageBytes == 2048); // a smaller GPU
-  for (int rows : {0, 1, 16})
-    CHECK(choose(spec, rows).numWarps == 4);
+  CHECK(choose(spec, 0).blockK == 128);
+  CHECK(choose(spec, 4, 64).stageBytes == 2048); // a smaller GPU
+  CHECK(choose(spec, 1).numWarps == 4);
+  CHECK(choose(spec, 16).numWarps == 2);
 
   spec.stateType = spec.ringType = DataType::BF16;
   CHECK(choose(spec, 1).blockV == 16);
@@ -229,6 +228,7 @@ static const std::vector<Change> commonFacts = {
     TUNING(flushRows = 2),
     TUNING(maxRegisters = 128),
     TUNING(stageBytes = 2048),
+    TUNING(splitVectors = true),
 };
 /// Facts of a token.
 static const std::vector<Change> tokenFacts = {
@@ -237,6 +237,8 @@ static const std::vector<Change> tokenFacts = {
     SPEC(biasType = DataType::BF16), SPEC(outType = DataType::F32),
     SPEC(gate = Gate::LowerBound),   SPEC(qkL2Norm = false),
     SPEC(betaRound = true),          SPEC(hasSeparateQkv = true),
+    SPEC(gate = Gate::LogDecay),     SPEC(beta = Beta::TwiceSigmoid),
+    SPEC(beta = Beta::Given),
 };
 static const std::vector<Change> ringFacts = {
     SPEC(ringDepth = 8),
@@ -281,6 +283,17 @@ TEST_CASE("a name says every specialized fact", "[spec]") {
   checkNames(names, spec,
              {commonFacts, tokenFacts, ringFacts, indexFacts, forceFacts},
              {maskFacts});
+  // What one fact says of another.
+  DecodeSpec without = spec;
+  without.gate = Gate::LogDecay;
+  checkNames(names, without, {},
+             {{SPEC(paramType = DataType::BF16), SPEC(hasUnitKeys = true)}});
+  without.beta = Beta::Given;
+  checkNames(names, without, {}, {{SPEC(betaRound = true)}});
+  without = spec;
+  without.ringFormat = RingFormat::Predecayed;
+  without.qkL2Norm = false;
+  checkNames(names, without, {{SPEC(hasUnitKeys = true)}}, {});
   spec.family = Family::Packed;
   spec.ringDepth = 1;
   checkNames(names, spec, {commonFacts, tokenFacts, indexFacts},

@@ -86,7 +86,7 @@ protected:
   Status beginCapture() override {
     return Status::error(StatusCode::Unsupported, "time: not in a fake");
   }
-  Result<double> endCaptureAndTime(int) override { return beginCapture(); }
+  Result<Times> endCaptureAndTime(int) override { return beginCapture(); }
 };
 
 } // namespace replayjit::internal

@@ -185,6 +185,8 @@ inline void fakeDecode(const DecodeSpec &spec, const DecodeArgs &args,
         k[i] *= spec.qkL2Norm ? float(1 / std::sqrt(kk + 1e-6)) : 1;
       }
       auto gateOf = [&](int head, int c) {
+        if (spec.gate == Gate::LogDecay)
+          return load(spec.gateType, args.a, row * args.aStride + head * G + c);
         const int bias =
             bug == Bug::TransposedDtBias ? c * HV + head : head * G + c;
         const float x =
@@ -199,9 +201,10 @@ inline void fakeDecode(const DecodeSpec &spec, const DecodeArgs &args,
           return std::fmax(low, soft);
         return low / (1 + std::exp(-rate * x));
       };
-      float beta =
-          1 /
-          (1 + std::exp(-load(spec.betaType, args.b, row * args.bStride + hv)));
+      float beta = load(spec.betaType, args.b, row * args.bStride + hv);
+      if (spec.beta != Beta::Given)
+        beta =
+            (spec.beta == Beta::TwiceSigmoid ? 2 : 1) / (1 + std::exp(-beta));
       if (spec.betaRound && bug != Bug::ForgetsBetaRound)
         beta = float(roundTo(spec.betaType, beta));
       std::vector<float> g(G), alpha(K);

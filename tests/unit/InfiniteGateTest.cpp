@@ -83,10 +83,8 @@ TEST_CASE("no factor of a gate makes it NaN", "[kernel][device]") {
       spec.family = family;
       spec.hasForceFlush = family == Family::Replay;
       specs.push_back(spec);
-      if (isKda) {
-        spec.gate = Gate::LowerBound;
-        specs.push_back(spec);
-      }
+      spec.gate = Gate::LowerBound;
+      specs.push_back(spec);
     }
   for (const DecodeSpec &spec : specs) {
     TestKernel kernel(spec, DecodeTuning{16, 16, 2, 2});

@@ -35,8 +35,12 @@ public:
   Result<std::unique_ptr<LoadedKernel>> load(const CompiledKernel &) override {
     return std::unique_ptr<LoadedKernel>(new NoKernel());
   }
-  Status launch(LoadedKernel &, Grid grid, const void *params,
-                size_t paramBytes) override {
+  Status launch(LoadedKernel &, Grid, const void *, size_t) override {
+    return Status::invalid("launched on no stream");
+  }
+  Status launchOn(void *, LoadedKernel &, Grid grid, const void *params,
+                  size_t paramBytes, LaunchOrder order) override {
+    orders.insert(order);
     CHECK(grid == Grid(5 * 7));
     REQUIRE(paramBytes == sizeof(DecodeArgs));
     check(*static_cast<const DecodeArgs *>(params));
@@ -49,10 +53,13 @@ public:
   int launches = 0;
   std::set<int64_t> slots; ///< Of all launches.
   std::set<int32_t> cursors, bases;
+  std::set<LaunchOrder> orders;
 
 protected:
   Status beginCapture() override { return Status::ok(); }
-  Result<double> endCaptureAndTime(int) override { return 2.0 * launches; }
+  Result<Times> endCaptureAndTime(int) override {
+    return Times{2.0 * launches};
+  }
 
 private:
   template <typename T> std::vector<T> read(uint64_t address, int64_t count) {
@@ -116,15 +123,19 @@ void Recorder::check(const DecodeArgs &args) {
 }
 
 /// Times launches of 5 rows of 7 blocks on a recorder.
-static void recordWith(Recorder &device, const DecodeSpec &spec) {
+static void recordWith(Recorder &device, const DecodeSpec &spec,
+                       const LaunchManner &manner = {}) {
   device.spec = spec;
   NoKernel kernel;
   LaunchConfig launch;
   launch.blocksPerRow = 7;
-  Result<LaunchTime> time = timeLaunch(device, kernel, launch, spec, 5);
+  auto timer = LaunchTimer::create(device, spec, 5);
+  INFO(timer.status().message);
+  REQUIRE(timer);
+  Result<LaunchTime> time = (*timer)->time(kernel, launch, manner);
   INFO(time.status().message);
   REQUIRE(time);
-  CHECK(time->microseconds == 2000);
+  CHECK(time->microseconds == Times{2000});
   CHECK(time->coldL2);
   // 512 MB of states of 8 MB, used in turn.
   CHECK(device.slots.size() == 5 * (64 / 5 + 1));
@@ -144,6 +155,14 @@ TEST_CASE("launches at all ring phases, each on its own slots", "[timer]") {
   recordWith(device, large());
   CHECK(device.launches % 4 == 0);
   CHECK(device.cursors == std::set<int32_t>{0, 1, 2, 3});
+}
+
+TEST_CASE("rows may all stand at one ring phase", "[timer]") {
+  Recorder device;
+  recordWith(device, large(),
+             {.cursor = 3, .order = LaunchOrder::Programmatic});
+  CHECK(device.cursors == std::set<int32_t>{3});
+  CHECK(device.orders == std::set<LaunchOrder>{LaunchOrder::Programmatic});
 }
 
 TEST_CASE("packed decode is timed without rings", "[timer]") {
@@ -170,10 +189,9 @@ TEST_CASE("every argument has a value when timed", "[timer]") {
 
 TEST_CASE("materialize is not timed", "[timer]") {
   Recorder device;
-  NoKernel kernel;
   DecodeSpec spec = large();
   spec.family = Family::Materialize;
-  Status status = timeLaunch(device, kernel, {}, spec, 5).status();
+  Status status = LaunchTimer::create(device, spec, 5).status();
   CHECK(status.code == StatusCode::Unsupported);
   CHECK(status.message == "only kernels that decode a token are timed");
 }

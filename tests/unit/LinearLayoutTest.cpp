@@ -278,6 +278,35 @@ void checkFragments(const LinearLayout &layout, const Fragment &fragment) {
   CHECK(wrong == 0);
 }
 
+/// A warp holds the rows of A and the columns of B of its part of the result,
+/// for all of K.
+void checkWarps(const LinearLayout &a, const LinearLayout &b,
+                const LinearLayout &c) {
+  const int64_t k = a.shape[1];
+  for (int warp = 0; warp < 1 << c.warps.size(); ++warp) {
+    std::set<int64_t> rowsOfC, columnsOfC, rowsOfA, columnsOfB;
+    std::set<int64_t> depthOfA, depthOfB;
+    for (int lane = 0; lane < 32; ++lane) {
+      for (const Coordinate &x : heldBy(c, lane, warp)) {
+        rowsOfC.insert(x[0]);
+        columnsOfC.insert(x[1]);
+      }
+      for (const Coordinate &x : heldBy(a, lane, warp)) {
+        rowsOfA.insert(x[0]);
+        depthOfA.insert(x[1]);
+      }
+      for (const Coordinate &x : heldBy(b, lane, warp)) {
+        columnsOfB.insert(x[1]);
+        depthOfB.insert(x[0]);
+      }
+    }
+    CHECK(rowsOfA == rowsOfC);
+    CHECK(columnsOfB == columnsOfC);
+    CHECK((int64_t)depthOfA.size() == k);
+    CHECK((int64_t)depthOfB.size() == k);
+  }
+}
+
 } // namespace
 
 TEST_CASE("mma fragments are those of the PTX ISA", "[layout]") {
@@ -296,30 +325,42 @@ TEST_CASE("mma fragments are those of the PTX ISA", "[layout]") {
             checkCovers(b);
             checkFragments(a, half ? halfA : tf32A);
             checkFragments(b, half ? halfB : tf32B);
-            // A warp holds the rows of A and the columns of B of its part of
-            // the result, for all of K.
-            for (int warp = 0; warp < warps; ++warp) {
-              std::set<int64_t> rowsOfC, columnsOfC, rowsOfA, columnsOfB;
-              std::set<int64_t> depthOfA, depthOfB;
-              for (int lane = 0; lane < 32; ++lane) {
-                for (const Coordinate &x : heldBy(c, lane, warp)) {
-                  rowsOfC.insert(x[0]);
-                  columnsOfC.insert(x[1]);
-                }
-                for (const Coordinate &x : heldBy(a, lane, warp)) {
-                  rowsOfA.insert(x[0]);
-                  depthOfA.insert(x[1]);
-                }
-                for (const Coordinate &x : heldBy(b, lane, warp)) {
-                  columnsOfB.insert(x[1]);
-                  depthOfB.insert(x[0]);
-                }
-              }
-              CHECK(rowsOfA == rowsOfC);
-              CHECK(columnsOfB == columnsOfC);
-              CHECK((int64_t)depthOfA.size() == k);
-              CHECK((int64_t)depthOfB.size() == k);
-            }
+            checkWarps(a, b, c);
+          }
+        }
+}
+
+TEST_CASE("wide fragments hold neighbours of a row", "[layout]") {
+  for (int warps : {1, 2, 4, 8})
+    for (int64_t m : {16, 32, 128})
+      for (int64_t n : {8, 16, 64, 128})
+        for (int64_t k : {16, 32, 128}) {
+          CAPTURE(warps, m, n, k);
+          auto c = LinearLayout::wideMmaResult(m, n, warps);
+          auto a = LinearLayout::wideMmaOperandA(m, k, n, warps);
+          auto b = LinearLayout::wideMmaOperandB(m, k, n, warps);
+          for (const LinearLayout &layout : {c, a, b})
+            checkCovers(layout);
+          checkWarps(a, b, c);
+          CHECK(a.contiguous(1) == std::min<int64_t>(8, k / 4));
+          if (n > 8)
+            CHECK(b.contiguous(1) == std::min<int64_t>(8, n / 8));
+          // A lane's columns of A are its rows of B; its columns of the result
+          // are those of B of the two groups of lanes with which the matrix
+          // unit pairs it.
+          for (int lane = 0; lane < 32; ++lane) {
+            std::set<int64_t> ofA, ofB, ofC, ofPair;
+            for (const Coordinate &x : heldBy(a, lane, 0))
+              ofA.insert(x[1]);
+            for (const Coordinate &x : heldBy(b, lane, 0))
+              ofB.insert(x[0]);
+            CHECK(ofA == ofB);
+            for (const Coordinate &x : heldBy(c, lane, 0))
+              ofC.insert(x[1]);
+            for (int group : {2 * (lane % 4), 2 * (lane % 4) + 1})
+              for (const Coordinate &x : heldBy(b, 4 * group, 0))
+                ofPair.insert(x[1]);
+            CHECK(ofC == ofPair);
           }
         }
 }

@@ -154,7 +154,7 @@ TEST_CASE("nothing is recommended for what cannot run", "[state][error]") {
     CHECK_THAT(why(256, bound),
                Catch::Contains("lowerBound: ") &&
                    Catch::Contains("it must be finite and negative"));
-  CHECK_THAT(why(256, -81), Catch::Contains("must be at most 80"));
+  CHECK_THAT(why(256, -81), Catch::Contains("is at most 80"));
   CHECK(why(0, -5) == "rows: 0 is not allowed; it must be 1 or more");
   kda.numValueHeads = 0;
   CHECK(why(256, -5) ==

@@ -241,6 +241,12 @@ TEST_CASE("what Triton's signature lacks is refused", "[triton]") {
                spec.gate = Gate::LowerBound;
              }),
              StartsWith("abi: triton is not allowed with gate lowerBound"));
+  CHECK(refusal([](DecodeSpec &spec) { spec.gate = Gate::LogDecay; }) ==
+        "abi: triton is not allowed with gate logDecay; its signature means "
+        "the softplus gate");
+  CHECK(refusal([](DecodeSpec &spec) { spec.beta = Beta::Given; }) ==
+        "abi: triton is not allowed with beta given; its signature means a "
+        "sigmoid of b");
   for (bool DecodeSpec::*fact :
        {&DecodeSpec::isCircular, &DecodeSpec::hasSeparateQkv,
         &DecodeSpec::hasRingIndices,

@@ -10,7 +10,7 @@ packages=(
   libxxhash-dev
   zlib1g-dev libzstd-dev libxml2-dev
   # building
-  cmake ninja-build g++ ccache python3 python3-setuptools pkgconf
+  cmake ninja-build g++ ccache python3 python3-setuptools python3-venv pkgconf
 )
 
 # Prints those of `packages` that are not installed.

@@ -30,13 +30,13 @@ configure_release() {
   echo "preset release, in build/ (log: build/configure.log)"
 }
 
-# build_target TARGET: ninja's own progress, with the time so far.
-build_target() {
+# build_targets TARGET...: ninja's own progress, with the time so far.
+build_targets() {
   local jobs
   jobs=$(build_jobs)
-  echo "target $1, $jobs at a time; the first build takes minutes"
-  NINJA_STATUS='[%f/%t, %es] ' cmake --build build --target "$1" -j "$jobs" ||
-    fail "the build of $1 failed; the first error above says where"
+  echo "$*, $jobs at a time; the first build takes minutes"
+  NINJA_STATUS='[%f/%t, %es] ' cmake --build build --target "$@" -j "$jobs" ||
+    fail "the build of $* failed; the first error above says where"
 }
 
 # run_tests BUILD OPTION...: ctest, its exit status, and at the end a line for the

@@ -163,6 +163,27 @@ struct SlicePattern : ReplayPattern<SliceOp> {
   }
 };
 
+struct StackPattern : ReplayPattern<StackOp> {
+  using ReplayPattern::ReplayPattern;
+  LogicalResult
+  matchAndRewrite(StackOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    LinearLayout from = layoutOf(op.getVectors()[0]), to = layoutOf(op);
+    Value zero = arith::ConstantOp::create(
+        rewriter, op.getLoc(),
+        rewriter.getZeroAttr(op.getType().getElementType()));
+    SmallVector<Value> picked;
+    for (int reg = 0; reg < to.numRegisters(); ++reg) {
+      Offset at = to.registerOffset(reg);
+      picked.push_back(at[0] < (int64_t)adaptor.getVectors().size()
+                           ? adaptor.getVectors()[at[0]][from.registerAt(at[1])]
+                           : zero);
+    }
+    rewriter.replaceOpWithMultiple(op, {picked});
+    return success();
+  }
+};
+
 /// A number of the grid, by its axis.
 template <typename Op, Value (ThreadBuilder::*read)(Axis)>
 struct GridPattern : ReplayPattern<Op> {
@@ -185,7 +206,7 @@ void replayjit::internal::populateElementwisePatterns(
     Patterns &patterns, const TypeConverter &converter, KernelContext &kernel) {
   patterns.add<ElementwisePattern>(converter, patterns.getContext());
   patterns.add<ConstantPattern, SplatPattern, IotaPattern, ExpandPattern,
-               BroadcastPattern, TransposePattern, SlicePattern,
+               BroadcastPattern, TransposePattern, SlicePattern, StackPattern,
                ProgramIdPattern, NumProgramsPattern>(
       converter, patterns.getContext(), kernel);
 }

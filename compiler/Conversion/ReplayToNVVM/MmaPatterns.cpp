@@ -39,7 +39,7 @@ Value pack(ThreadBuilder &b, Value low, Value high, Type half) {
   Value vector = LLVM::PoisonOp::create(b, type);
   for (auto [i, value] : llvm::enumerate(std::array{low, high}))
     vector = LLVM::InsertElementOp::create(
-        b, vector, Value(arith::TruncFOp::create(b, half, value)), b.i32(i));
+        b, vector, b.createOrFold<arith::TruncFOp>(half, value), b.i32(i));
   if (half.isBF16())
     return LLVM::BitcastOp::create(b, b.getI32Type(), vector);
   return vector;
@@ -56,10 +56,9 @@ struct DotPattern : ReplayPattern<DotOp> {
     Fragment bs{*LinearLayout::of(op.getB().getType()), adaptor.getB()};
     LinearLayout layout = *LinearLayout::of(op.getType());
     SmallVector<Value> sums(adaptor.getC());
-    int64_t depth = a.layout.shape[1];
     switch (op.getPrecision()) {
     case Precision::Ieee:
-      for (int64_t k = 0; k < depth; ++k)
+      for (int64_t k = 0; k < a.layout.shape[1]; ++k)
         for (int reg = 0; reg < layout.numRegisters(); ++reg) {
           SmallVector<int64_t> at = layout.registerOffset(reg);
           sums[reg] = math::FmaOp::create(b, a.at(at[0], k), bs.at(k, at[1]),
@@ -68,23 +67,24 @@ struct DotPattern : ReplayPattern<DotOp> {
       break;
     case Precision::Tf32:
       forEachTile(layout, sums, [&](int64_t m, int64_t n, auto &c) {
-        for (int64_t k = 0; k < depth; k += 8)
-          tf32(b, a, bs, m, n, k, c);
+        forEachOf<2>(a.layout, [&](auto k) { tf32(b, a, bs, m, n, k, c); });
       });
       break;
     case Precision::Bf16:
     case Precision::F16: {
       bool bf16 = op.getPrecision() == Precision::Bf16;
       Type half = bf16 ? Type(b.getBF16Type()) : Type(b.getF16Type());
-      auto pair = [&](const Fragment &tile, int64_t r, int64_t c, int dim) {
-        return pack(b, tile.at(r, c),
-                    dim ? tile.at(r, c + 1) : tile.at(r + 1, c), half);
-      };
       forEachTile(layout, sums, [&](int64_t m, int64_t n, auto &c) {
-        for (int64_t k = 0; k < depth; k += 16)
-          c = b.mma({pair(a, m, k, 1), pair(a, m + 8, k, 1),
-                     pair(a, m, k + 8, 1), pair(a, m + 8, k + 8, 1)},
-                    {pair(bs, k, n, 0), pair(bs, k + 8, n, 0)}, c, half);
+        forEachOf<4>(a.layout, [&](auto k) {
+          auto ofA = [&](int64_t row, int i) {
+            return pack(b, a.at(row, k[i]), a.at(row, k[i + 1]), half);
+          };
+          auto ofB = [&](int i) {
+            return pack(b, bs.at(k[i], n), bs.at(k[i + 1], n), half);
+          };
+          c = b.mma({ofA(m, 0), ofA(m + 8, 0), ofA(m, 2), ofA(m + 8, 2)},
+                    {ofB(0), ofB(2)}, c, half);
+        });
       });
       break;
     }
@@ -93,24 +93,49 @@ struct DotPattern : ReplayPattern<DotOp> {
     return success();
   }
 
-  /// Calls `body` with the four accumulators of each 16x8 tile.
+  /// Calls `body` with the four accumulators of each 16x8 tile, and its first
+  /// row and column.
   template <typename Body>
   static void forEachTile(const LinearLayout &layout, SmallVector<Value> &sums,
                           Body body) {
-    for (int reg = 0; reg < layout.numRegisters(); reg += 4) {
-      // Register bits 0 and 1 are column 1 and row 8 of the fragment.
+    // Lane bit 0 is column 2 of a fragment.
+    const int64_t column = layout.lanes[0].move / 2;
+    for (int reg = 0; reg < layout.numRegisters(); ++reg) {
       SmallVector<int64_t> at = layout.registerOffset(reg);
-      SmallVector<Value> c(sums.begin() + reg, sums.begin() + reg + 4);
+      if ((at[0] & 8) || (at[1] & column))
+        continue;
+      SmallVector<int, 4> regs;
+      SmallVector<Value> c;
+      for (int64_t row : {0, 8})
+        for (int64_t next : {int64_t(0), column}) {
+          regs.push_back(layout.registerAt({at[0] + row, at[1] + next}));
+          c.push_back(sums[regs.back()]);
+        }
       body(at[0], at[1], c);
-      llvm::copy(c, sums.begin() + reg);
+      for (auto [reg, value] : llvm::zip(regs, c))
+        sums[reg] = value;
     }
   }
 
+  /// Calls `body` with each `Count` columns that a lane holds of a row of A,
+  /// which are its part of one instruction.
+  template <int Count, typename Body>
+  static void forEachOf(const LinearLayout &a, Body body) {
+    SmallVector<int64_t> columns;
+    for (int reg = 0; reg < a.numRegisters(); ++reg)
+      if (SmallVector<int64_t> at = a.registerOffset(reg); at[0] == 0)
+        columns.push_back(at[1]);
+    llvm::sort(columns);
+    for (size_t i = 0; i < columns.size(); i += Count)
+      body(ArrayRef(columns).slice(i, Count));
+  }
+
   static void tf32(ThreadBuilder &b, const Fragment &a, const Fragment &bs,
-                   int64_t m, int64_t n, int64_t k, SmallVector<Value> &c) {
-    SmallVector<Value> as = {a.at(m, k), a.at(m + 8, k), a.at(m, k + 4),
-                             a.at(m + 8, k + 4)};
-    SmallVector<Value> bv = {bs.at(k, n), bs.at(k + 4, n)};
+                   int64_t m, int64_t n, ArrayRef<int64_t> k,
+                   SmallVector<Value> &c) {
+    SmallVector<Value> as = {a.at(m, k[0]), a.at(m + 8, k[0]), a.at(m, k[1]),
+                             a.at(m + 8, k[1])};
+    SmallVector<Value> bv = {bs.at(k[0], n), bs.at(k[1], n)};
     auto cut = [&](ArrayRef<Value> values) {
       return llvm::map_to_vector(
           values, [&](Value value) { return cutToTf32(b, value); });

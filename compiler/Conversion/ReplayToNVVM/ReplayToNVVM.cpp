@@ -144,13 +144,20 @@ bool hasFragments(DotOp dot, int numWarps) {
   int64_t n = cast<RankedTensorType>(dot.getType()).getDimSize(1);
   bool half = dot.getPrecision() == Precision::Bf16 ||
               dot.getPrecision() == Precision::F16;
-  auto result = LinearLayout::mmaResult(m, n, numWarps);
-  return LinearLayout::of(a) ==
-             LinearLayout::mmaOperandA(m, k, n, half, numWarps) &&
-         LinearLayout::of(dot.getB().getType()) ==
-             LinearLayout::mmaOperandB(m, k, n, half, numWarps) &&
-         LinearLayout::of(dot.getC().getType()) == result &&
-         LinearLayout::of(dot.getType()) == result;
+  auto are = [&](const LinearLayout &left, const LinearLayout &right,
+                 const LinearLayout &result) {
+    return LinearLayout::of(a) == left &&
+           LinearLayout::of(dot.getB().getType()) == right &&
+           LinearLayout::of(dot.getC().getType()) == result &&
+           LinearLayout::of(dot.getType()) == result;
+  };
+  if (dot.getWide())
+    return are(LinearLayout::wideMmaOperandA(m, k, n, numWarps),
+               LinearLayout::wideMmaOperandB(m, k, n, numWarps),
+               LinearLayout::wideMmaResult(m, n, numWarps));
+  return are(LinearLayout::mmaOperandA(m, k, n, half, numWarps),
+             LinearLayout::mmaOperandB(m, k, n, half, numWarps),
+             LinearLayout::mmaResult(m, n, numWarps));
 }
 
 /// What the patterns rely on. Checked before any of them runs, because the
@@ -183,6 +190,14 @@ LogicalResult checkPreconditions(KernelOp kernel) {
       if (isa<RankedTensorType>(constant.getType()) &&
           !isa<SplatElementsAttr>(constant.getValue()))
         return op->emitOpError("must be a splat to be lowered");
+    if (auto stack = dyn_cast<StackOp>(op)) {
+      LinearLayout layout = *LinearLayout::of(stack.getType());
+      if (layout.squeeze(0)
+                  .widenInRegisters(0, layout.shape[0])
+                  .replicatedLanes() != layout.replicatedLanes() ||
+          layout.squeeze(0).replicatedWarps() != layout.replicatedWarps())
+        return op->emitOpError("needs its rows in registers to be lowered");
+    }
     if (auto reduce = dyn_cast<ReduceOp>(op)) {
       auto layout = *LinearLayout::of(reduce.getValue().getType());
       if (layout.rank() == 2 && LinearLayout::of(reduce.getType()) !=

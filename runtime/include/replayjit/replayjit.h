@@ -116,9 +116,16 @@ typedef enum replayjit_type_t {
 } replayjit_type_t;
 
 typedef enum replayjit_gate_t {
-  REPLAYJIT_GATE_SOFTPLUS = 0,   /* g = -exp(A_log) softplus(x) */
-  REPLAYJIT_GATE_LOWER_BOUND = 1 /* g = lower_bound sigmoid(exp(A_log) x) */
+  REPLAYJIT_GATE_SOFTPLUS = 0,    /* g = -exp(A_log) softplus(x) */
+  REPLAYJIT_GATE_LOWER_BOUND = 1, /* g = lower_bound sigmoid(exp(A_log) x) */
+  REPLAYJIT_GATE_LOG_DECAY = 2    /* g = a */
 } replayjit_gate_t;
+
+typedef enum replayjit_beta_t {
+  REPLAYJIT_BETA_SIGMOID = 0,
+  REPLAYJIT_BETA_TWICE_SIGMOID = 1, /* Up to 2 */
+  REPLAYJIT_BETA_GIVEN = 2          /* beta = b */
+} replayjit_beta_t;
 
 typedef enum replayjit_ring_format_t {
   REPLAYJIT_RING_RAW = 0,       /* g and k */
@@ -168,8 +175,8 @@ typedef struct replayjit_decode_spec_t {
   int32_t num_tokens; /* Tokens that a row of verify has at most, T; 1 to 16
                        * [1] */
   int32_t act_type;   /* Type of q, k and v [bf16] */
-  int32_t gate_type;  /* Type of a: that of q, or fp32 [bf16] */
-  int32_t beta_type;  /* Type of b: that of q, or fp32 [bf16] */
+  int32_t gate_type;  /* Type of a, of which the gate is made [bf16] */
+  int32_t beta_type;  /* Type of b, of which beta is made [bf16] */
   int32_t param_type; /* Type of A_log [fp32] */
   int32_t bias_type;  /* Type of dt_bias [fp32] */
   int32_t out_type;   /* Type of the output [bf16] */
@@ -177,14 +184,14 @@ typedef struct replayjit_decode_spec_t {
   int32_t ring_type; /* Type of the ring's d and k; its gates are fp32 [fp32] */
   int32_t index_type; /* Type of all indices [int32] */
   int32_t qk_l2_norm; /* q and k are L2-normalized over K (eps 1e-6) [1] */
-  /* How a decay follows from a; the bounded gate needs KDA: a
-   * replayjit_gate_t [softplus] */
+  /* How a decay follows from a; with logDecay, a is its logarithm, and there
+   * is no A_log and no dt_bias: a replayjit_gate_t [softplus] */
   int32_t gate;
   int32_t beta_round;      /* beta is rounded through the type of b [0] */
   int32_t has_force_flush; /* The force_flush argument is present [1] */
-  /* What a ring row of KDA holds; all but raw need the bounded gate, the L2
-   * norm and as many value heads as key heads: a replayjit_ring_format_t
-   * [raw] */
+  /* What a ring row of KDA holds; all but raw need the bounded gate, and
+   * predecayed the L2 norm (or unit keys) and as many value heads as key
+   * heads: a replayjit_ring_format_t [raw] */
   int32_t ring_format;
   int32_t is_circular; /* A full ring wraps around and keeps its newest tokens
                         * [0] */
@@ -217,6 +224,10 @@ typedef struct replayjit_decode_spec_t {
    * launcher passes to the replay kernel, all dense: a replayjit_abi_t
    * [native] */
   int32_t abi;
+  int32_t beta; /* How beta follows from b: a replayjit_beta_t [sigmoid] */
+  /* Predecayed rings without the L2 norm: the caller's keys have a norm of 1
+   * or less [0] */
+  int32_t has_unit_keys;
 } replayjit_decode_spec_t;
 
 /* Choices that change speed; see replayjit_target_choose_tuning. */
@@ -226,13 +237,17 @@ typedef struct replayjit_decode_tuning_t {
   int32_t block_v;
   int32_t block_k;   /* Columns per K tile; a power of two [128] */
   int32_t num_warps; /* Warps per block; 1, 2, 4 or 8 [4] */
-  /* Ring rows folded per step of a flush; 1, 2, 4 or 8 [4] */
+  /* Ring rows folded per step of a flush; 0: all of a 16-bit ring at once, by
+     exact products on tensor cores; 0, 1, 2, 4 or 8 [4] */
   int32_t flush_rows;
   /* Cap of a thread's registers; 0: none; else 32 to 255 [0] */
   int32_t max_registers;
   /* The least bytes that a block copies to shared memory before it loads them;
      0: none; else 16 to 1048576 [0] */
   int32_t stage_bytes;
+  /* A 16-bit state is read by exact products on tensor cores, with q and k
+     split into numbers of fewer digits [0] */
+  int32_t split_vectors;
 } replayjit_decode_tuning_t;
 
 /* Write the defaults; pass sizeof(*spec). */

@@ -6,26 +6,38 @@ takes torch tensors on a CUDA device, or any with torch's data_ptr(), stride(),
 shape, dtype and device. Nothing here imports torch. README.md has the rest.
 """
 
+from ._defaults import Defaults, defaults
 from ._launch import Launch, bind
-from ._library import Error, InvalidArgument
+from ._library import Error, InvalidArgument, library
 from .decode import (fused_recurrent_gated_delta_rule_packed_decode,
+                     fused_recurrent_gdn_replayssm_decode,
                      fused_recurrent_kda_packed_decode,
                      fused_recurrent_linear_replayssm_decode,
                      fused_recurrent_linear_replayssm_verify)
 from .plan import StatePool, StepPlan, plan_step
 from .runtime import Kernel, Runtime, Tensor, prepare_all
-from .sizing import pool_bytes, recommend, slot_bytes, states_for_budget
-from .spec import Spec, Support, supports
+from .sizing import (advance, pool_bytes, recommend, should_flush, slot_bytes,
+                     states_for_budget, tokens_to_drop)
+from .spec import Spec, Support, supports, targets
 from .state import ErrorWord, LayerTable, Report, materialize, poll_errors
 
 __all__ = [
-    "Error", "ErrorWord", "InvalidArgument", "Kernel", "Launch", "LayerTable",
+    "Defaults", "Error", "ErrorWord", "InvalidArgument", "Kernel", "Launch", "LayerTable",
     "Report", "Runtime", "Spec", "StatePool", "StepPlan", "Support", "Tensor",
-    "bind",
+    "advance", "bind", "defaults",
     "fused_recurrent_gated_delta_rule_packed_decode",
+    "fused_recurrent_gdn_replayssm_decode",
     "fused_recurrent_kda_packed_decode",
     "fused_recurrent_linear_replayssm_decode",
     "fused_recurrent_linear_replayssm_verify", "materialize", "poll_errors",
-    "plan_step", "pool_bytes", "prepare_all", "recommend", "slot_bytes",
-    "states_for_budget", "supports",
+    "plan_step", "pool_bytes", "prepare_all", "recommend", "should_flush",
+    "slot_bytes", "states_for_budget", "supports", "targets",
+    "tokens_to_drop",
 ]
+
+
+def __getattr__(name):
+    """`__version__`, which the library knows."""
+    if name == "__version__":
+        return library().replayjit_version().decode()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -15,11 +15,11 @@ from . import _check
 #: REPLAYJIT_API_VERSION of the header that this file was written from.
 API_VERSION = (0 << 16) | 1
 
-LAUNCH_UNCHECKED = 1
+LAUNCH_UNCHECKED, LAUNCH_CHECK_ROWS = 1, 8
 
 #: Fields that are true or false.
 _TRUTHS = frozenset("use_environment cache_read_only must_hit always_compile "
-                    "compile batch_invariant".split())
+                    "compile batch_invariant check_rows".split())
 
 
 def _fields(kind, names):
@@ -173,7 +173,8 @@ class Cursors(Struct):
 class PoolOptions(Struct):
     _fields_ = [("struct_size", c_uint32), ("batch_invariant", c_int32),
                 ("error_word", POINTER(ErrorWord)),
-                ("error_word_address", c_uint64), ("stream", c_void_p)]
+                ("error_word_address", c_uint64), ("stream", c_void_p),
+                ("check_rows", c_int32), ("reserved", c_int32)]
 
 
 class GroupIndices(Struct):
@@ -192,6 +193,10 @@ class StepInputs(Struct):
                     "drop_newest")
 
 
+class CacheCounters(Struct):
+    _fields_ = _SIZED + _fields(c_uint64, "hits misses compiles waits")
+
+
 #: Structs that are compared with the header.
 STRUCTS = {
     "replayjit_fact_t": Fact,
@@ -203,6 +208,7 @@ STRUCTS = {
     "replayjit_jit_options_t": JitOptions,
     "replayjit_device_info_t": DeviceInfo,
     "replayjit_kernel_info_t": KernelInfo,
+    "replayjit_cache_counters_t": CacheCounters,
     "replayjit_pool_group_t": PoolGroup,
     "replayjit_cursors_t": Cursors,
     "replayjit_pool_options_t": PoolOptions,
@@ -252,6 +258,10 @@ FALLIBLE = {
     "replayjit_pool_states": [
         POINTER(c_void_p), POINTER(c_int32), c_size_t, c_int64, c_int64, c_int64,
         POINTER(c_int64)],
+    "replayjit_jit_counters": [c_void_p, POINTER(CacheCounters)],
+    "replayjit_kernel_spec": [c_void_p, SPEC],
+    "replayjit_ring_cursor_advance": [
+        SPEC, POINTER(c_int32), POINTER(c_int32), c_int32],
     "replayjit_decode_spec_recommend": [
         SPEC, c_int32, c_float, POINTER(c_int32),
         POINTER(c_int32)],
@@ -289,9 +299,6 @@ PLAIN = {
     "replayjit_error_destroy": (None, [c_void_p]),
     "replayjit_decode_spec_init": (None, [SPEC, c_size_t]),
     "replayjit_decode_spec_fact": (POINTER(Fact), [c_size_t]),
-    "replayjit_decode_args_init": (None, [POINTER(DecodeArgs), c_size_t]),
-    "replayjit_materialize_args_init": (None, [POINTER(MaterializeArgs),
-                                               c_size_t]),
     "replayjit_jit_options_init": (None, [POINTER(JitOptions), c_size_t]),
     "replayjit_device_stream": (c_void_p, [c_void_p]),
     "replayjit_pool_release": (None, [c_void_p]),
@@ -300,6 +307,34 @@ PLAIN = {
     "replayjit_device_release": (None, [c_void_p]),
     "replayjit_jit_release": (None, [c_void_p]),
     "replayjit_kernel_release": (None, [c_void_p]),
+    "replayjit_should_flush": (c_int32, [c_int64, c_int64]),
+    "replayjit_tokens_to_drop": (c_int64, [c_int64, c_int64]),
+}
+
+#: The functions of the headers that this package does not call, by reason.
+NOT_WRAPPED = {
+    "a struct of ctypes is zero, which is its default, and gets its size where it "
+    "is made": """replayjit_cache_counters_init replayjit_cursors_init
+        replayjit_decode_args_init replayjit_device_info_init replayjit_error_word_init
+        replayjit_group_indices_init replayjit_kernel_info_init
+        replayjit_layer_init replayjit_materialize_args_init
+        replayjit_pool_group_init replayjit_pool_options_init
+        replayjit_step_inputs_init""",
+    "an object holds its handle once": """replayjit_jit_retain
+        replayjit_kernel_retain replayjit_plan_retain replayjit_pool_retain""",
+    "the same with a stream, which is None here by default, does it":
+        "replayjit_jit_prepare replayjit_jit_prepare_all",
+    "the library chooses tiles": """replayjit_decode_tuning_fact
+        replayjit_decode_tuning_init replayjit_jit_prepare_tuned
+        replayjit_jit_prepare_tuned_on replayjit_kernel_tuning
+        replayjit_target_choose_tuning""",
+    "the caller of a StatePool has the memory and the tensors":
+        """replayjit_layer_validate replayjit_plan_bytes replayjit_pool_allocate
+        replayjit_pool_cursors replayjit_pool_layer_args replayjit_pool_prepare""",
+    "states move between processes by engines in C++": """replayjit_group_slot_init
+        replayjit_image_destroy replayjit_pool_export replayjit_pool_import
+        replayjit_pool_region replayjit_pool_region_count
+        replayjit_region_init""",
 }
 
 

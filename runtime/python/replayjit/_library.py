@@ -15,7 +15,8 @@ class Error(RuntimeError):
     failed, `log` what an assembler or the driver printed.
     """
 
-    def __init__(self, message, code=0, stage="", log=""):
+    def __init__(self, message: str, code: int = 0, stage: str = "",
+                 log: str = ""):
         super().__init__(message)
         self.code, self.stage, self.log = code, stage, log
 
@@ -28,22 +29,26 @@ class InvalidArgument(Error, ValueError):
 INVALID_ARGUMENT = 1
 
 
-def _place():
-    """What to open: REPLAYJIT_LIBRARY, else the library in this folder, else
+#: The library's SONAME.
+_NAME = f"libreplayjit.so.{_abi.API_VERSION >> 16}.{_abi.API_VERSION & 0xffff}"
+
+
+def place():
+    """What is opened: REPLAYJIT_LIBRARY, else the library in this folder, else
     the one that the system finds."""
     named = os.environ.get("REPLAYJIT_LIBRARY")
     if named:
         return named
-    beside = Path(__file__).with_name("libreplayjit.so")
-    return str(beside) if beside.exists() else "libreplayjit.so.0.1"
+    beside = Path(__file__).with_name(_NAME)
+    return str(beside) if beside.exists() else _NAME
 
 
 @functools.lru_cache(maxsize=None)
 def library():
     """The library, opened by the first call. Calls into it release the GIL."""
-    place = _place()
+    path = place()
     try:
-        opened = ctypes.CDLL(place)
+        opened = ctypes.CDLL(path)
     except OSError as problem:
         raise Error(f"libreplayjit cannot be opened ({problem}); build it with "
                     "'cmake --build build --target replayjit' and set "
@@ -51,7 +56,7 @@ def library():
     opened.replayjit_api_version.restype = ctypes.c_uint32
     found, wanted = opened.replayjit_api_version(), _abi.API_VERSION
     if found != wanted:  # Before 1.0 a minor may change anything.
-        raise Error(f"'{place}' has API version {found >> 16}.{found & 0xffff}; "
+        raise Error(f"'{path}' has API version {found >> 16}.{found & 0xffff}; "
                     f"this package needs {wanted >> 16}.{wanted & 0xffff}")
     return _abi.declare(opened)
 

@@ -70,8 +70,9 @@ def operand(name, tensor, shape, types, free=1):
     return result
 
 
-def common_runtime(tensors):
-    """The runtime of the device on which all tensors are; `tensors` by name."""
+def common_runtime(tensors, on_host=False):
+    """The runtime of the device on which all tensors are; `tensors` by name.
+    That may be the host, if `on_host` says so."""
     first = None
     for name, tensor in tensors.items():
         try:
@@ -79,8 +80,9 @@ def common_runtime(tensors):
         except AttributeError:
             raise _no_tensor(name, tensor) from None
         if first is None:
-            first, home, runtime = name, device, runtime_of(tensor)
-        elif device != home and runtime_of(tensor) is not runtime:
+            first, home = name, device
+            runtime = runtime_of(tensor, on_host)
+        elif device != home and runtime_of(tensor, on_host) is not runtime:
             raise ValueError(f"{name}: device {device} is not allowed; it must "
                              f"be {home}, where {first} is")
     return runtime

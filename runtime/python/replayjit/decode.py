@@ -1,15 +1,24 @@
 """The decode operators, with SGLang's signatures and a few keywords more."""
 
+from __future__ import annotations
+
 import collections
 import functools
 from ctypes import c_float, c_int32, sizeof
+from typing import Any, Optional, Tuple, Union
 
 from . import _abi
 from ._check import items, number, truth
+from ._defaults import null_slot_of
+from ._host import HostMemory
 from ._launch import Launch, operator
-from ._operand import BF16, F32, FLOATS, I32, INDICES, common_runtime, operand
+from ._operand import F32, FLOATS, I32, INDICES, common_runtime, operand
+from .runtime import is_on_host
 from .spec import choice, format_of_rings
-from .state import address_of
+from .state import ErrorWord, address_of
+
+#: torch's, or any with data_ptr(), stride(), shape, dtype and device.
+Tensor = Any
 
 _REPLAY, _PACKED, _VERIFY = 0, 1, 5
 
@@ -33,7 +42,10 @@ _Facts = collections.namedtuple("_Facts", """
     num_tokens act_type gate_type beta_type param_type bias_type out_type state_type
     ring_type index_type qk_l2_norm gate beta_round has_force_flush ring_format
     is_circular token_rows has_separate_qkv has_ring_indices has_dst_indices
-    has_track_indices null_slot readout alignment""")
+    has_track_indices null_slot readout alignment beta has_unit_keys""")
+
+#: Operands that a step writes.
+_WRITTEN = ("initial_state", "d_cache", "k_cache", "g_cache", "out")
 
 #: Operands that may be None.
 _OPTIONAL = ("force_flush", "cache_base", "ring_indices", "dst_indices",
@@ -50,12 +62,29 @@ def _field_of(name):
             (argument.is_wide == 1, argument.is_wide > 0))
 
 
+def _look_at_state(tensor, out):
+    """The operand of a state; says so where that is [.., K, V]."""
+    try:
+        shape, strides, V = tensor.shape, tensor.stride(), out.shape[-1]
+    except (AttributeError, IndexError):
+        pass  # Not tensors, which the next line or another operand says.
+    else:
+        wanted = "it must be [slots, HV, V, K]"
+        if len(shape) == 4 and shape[3] == V != shape[2]:
+            raise ValueError(f"initial_state: shape {tuple(shape)} is that of "
+                             f"states [slots, HV, K, V]; {wanted}")
+        if len(shape) == 4 and strides[2] == 1 != strides[3] and shape[3] > 1:
+            raise ValueError(f"initial_state: strides {tuple(strides)} are those "
+                             f"of states [slots, HV, K, V]; {wanted} in memory")
+    return operand("initial_state", tensor, (None,) * 4, FLOATS)
+
+
 def _look_at_inputs(tensors, gates, num_tokens, found):
     """Fills in `found` for all but the rings; returns H. A row of a has the
     shape of _GATES[gates]. Each row of the batch has `num_tokens` of the tokens,
     unless there are offsets."""
-    state = found["initial_state"] = operand(
-        "initial_state", tensors["initial_state"], (None,) * 4, FLOATS)
+    state = found["initial_state"] = _look_at_state(tensors["initial_state"],
+                                                    tensors["out"])
     _, HV, V, K = state.shape
     if "q" in tensors:
         q = found["q"] = operand("q", tensors["q"], (None, None, K), FLOATS)
@@ -72,13 +101,12 @@ def _look_at_inputs(tensors, gates, num_tokens, found):
                 f"mixed_qkv: {columns} columns are not allowed; with HV = {HV}, "
                 f"V = {V} and K = {K} there must be 2 * H * {K} + {HV * V}")
     row = _GATES[gates](HV, K)
-    gate_types = tuple(dict.fromkeys((q.type, F32)))
-    found["a"] = operand("a", tensors["a"], (tokens, *row), gate_types)
-    found["b"] = operand("b", tensors["b"], (tokens, HV), gate_types)
-    found["A_log"] = operand("A_log", tensors["A_log"], (HV,), (F32, BF16),
-                             free=0)
-    found["dt_bias"] = operand("dt_bias", tensors["dt_bias"], row, (F32, BF16),
-                               free=0)
+    found["a"] = operand("a", tensors["a"], (tokens, *row), FLOATS)
+    found["b"] = operand("b", tensors["b"], (tokens, HV), FLOATS)
+    if "A_log" in tensors:
+        found["A_log"] = operand("A_log", tensors["A_log"], (HV,), FLOATS, free=0)
+        found["dt_bias"] = operand("dt_bias", tensors["dt_bias"], row, FLOATS,
+                                   free=0)
     found["out"] = operand("out", tensors["out"], (tokens, 1, HV, V), FLOATS)
     index = found["ssm_state_indices"] = operand(
         "ssm_state_indices", tensors["ssm_state_indices"],
@@ -103,12 +131,14 @@ def _look_at_inputs(tensors, gates, num_tokens, found):
 
 def _look_at_rings(tensors, is_kda, H, found):
     """Fills in `found` for the rings; returns L."""
-    slots, HV, V, K = found["initial_state"].shape
-    if "ring_indices" in tensors:
-        slots = None
+    states, HV, V, K = found["initial_state"].shape
     d = found["d_cache"] = operand("d_cache", tensors["d_cache"],
-                                   (slots, HV, None, V), FLOATS)
+                                   (None, HV, None, V), FLOATS)
     slots, _, L, _ = d.shape
+    if slots < states and "ring_indices" not in tensors:
+        raise ValueError(f"d_cache: {slots} slots are not allowed without "
+                         f"ring_indices; there must be {states}, as many as of "
+                         "initial_state, or more")
     found["k_cache"] = operand("k_cache", tensors["k_cache"], (slots, H, L, K),
                                (d.type,))
     found["g_cache"] = operand("g_cache", tensors["g_cache"],
@@ -117,10 +147,25 @@ def _look_at_rings(tensors, is_kda, H, found):
     return L
 
 
-def _decode(family, num_tokens, gates, tensors, scale, use_qk_l2norm_in_kernel,
-            lower_bound, ring_format=0, error_word=None, layer=0,
-            null_slot="negative", beta_round=False, readout="output-only",
-            batch_invariant=False):
+def _gate_of(tensors, lower_bound, log_decay):
+    """The word of the gate; drops the operands that it does not have."""
+    if not truth("log_decay", log_decay):
+        return "softplus" if lower_bound is None else "lower-bound"
+    given = [name for name, value in (("A_log", tensors["A_log"]),
+                                      ("dt_bias", tensors["dt_bias"]),
+                                      ("lower_bound", lower_bound))
+             if value is not None]
+    if given:
+        raise ValueError(f"{given[0]}: not allowed with log_decay, where a is the "
+                         "logarithm of the decay; it must be None")
+    del tensors["A_log"], tensors["dt_bias"]
+    return "log-decay"
+
+
+def _decode(family, gates, tensors, scale, use_qk_l2norm_in_kernel, lower_bound,
+            ring_format, error_word, layer, null_slot, beta_round, readout,
+            batch_invariant, check_rows, log_decay, beta, unit_keys=False,
+            num_tokens=1):
     """The Launch of a step with `tensors`, by name."""
     mixed = tensors["mixed_qkv"]
     if isinstance(mixed, (tuple, list)):
@@ -128,7 +173,8 @@ def _decode(family, num_tokens, gates, tensors, scale, use_qk_l2norm_in_kernel,
         del tensors["mixed_qkv"]
     tensors = {name: tensor for name, tensor in tensors.items()
                if tensor is not None or name not in _OPTIONAL}
-    runtime = common_runtime(tensors)
+    gate = _gate_of(tensors, lower_bound, log_decay)
+    runtime = common_runtime(tensors, on_host=True)
     found = {}
     num_tokens = number("num_tokens", num_tokens, c_int32)
     H = _look_at_inputs(tensors, gates, num_tokens, found)
@@ -139,32 +185,39 @@ def _decode(family, num_tokens, gates, tensors, scale, use_qk_l2norm_in_kernel,
         ring_type = found["d_cache"].type
     state, index = found["initial_state"], found["ssm_state_indices"]
     slots, HV, V, K = state.shape
-    bits = 0
+    memory, bits = None, 0
+    if is_on_host(tensors["out"]):
+        memory = HostMemory(runtime, tensors, _WRITTEN)
     for name, one in found.items():
+        if memory:
+            one.address = memory.address(name, one.address)
         if _field_of(name)[2][is_kda]:
             bits |= one.alignment_bits
 
     facts = _Facts(
         family=family, is_kda=int(is_kda), num_key_heads=H, num_value_heads=HV,
-        head_dim_k=K, head_dim_v=V, ring_depth=L, num_tokens=num_tokens,
+        head_dim_k=K, head_dim_v=V, ring_depth=L,
         act_type=found["q" if "q" in found else "mixed_qkv"].type,
         gate_type=found["a"].type, beta_type=found["b"].type,
-        param_type=found["A_log"].type, bias_type=found["dt_bias"].type,
+        param_type=found["A_log"].type if "A_log" in found else F32,
+        bias_type=found["dt_bias"].type if "dt_bias" in found else F32,
         out_type=found["out"].type, state_type=state.type, ring_type=ring_type,
         index_type=index.type,
         qk_l2_norm=truth("use_qk_l2norm_in_kernel", use_qk_l2norm_in_kernel),
-        gate=int(lower_bound is not None),
+        gate=choice("gate", gate),
         beta_round=truth("beta_round", beta_round),
         has_force_flush=int("force_flush" in found), ring_format=ring_format,
         is_circular=int("cache_base" in found),
-        token_rows=choice("token_rows", "counted" if "token_counts" in found
-                          else "ragged" if "token_offsets" in found else "full"),
         has_separate_qkv=int("q" in found),
         has_ring_indices=int("ring_indices" in found),
         has_dst_indices=int("dst_indices" in found),
         has_track_indices=int("track_indices" in found),
-        null_slot=choice("null_slot", null_slot),
-        readout=choice("readout", readout), alignment=0 if bits % 16 else 16)
+        null_slot=null_slot_of(null_slot),
+        readout=choice("readout", readout), alignment=0 if bits % 16 else 16,
+        beta=choice("beta", beta), has_unit_keys=truth("unit_keys", unit_keys),
+        num_tokens=num_tokens,
+        token_rows=choice("token_rows", "counted" if "token_counts" in found
+                          else "ragged" if "token_offsets" in found else "full"))
     B = number("batch", index.shape[0], c_int32)
     rings = found["d_cache"].shape[0] if family != _PACKED else slots
     args = _abi.DecodeArgs(
@@ -183,22 +236,58 @@ def _decode(family, num_tokens, gates, tensors, scale, use_qk_l2norm_in_kernel,
             setattr(args, pitch, one.pitch)
     rows = 0 if truth("batch_invariant", batch_invariant) else B
     return Launch(runtime, facts, rows, args, (tensors, error_word),
-                  (tensors["out"], tensors["initial_state"]))
+                  (tensors["out"], tensors["initial_state"]),
+                  truth("check_rows", check_rows), memory)
+
+
+#: Where SGLang #37739 has lower_bound, which #28451 does not have.
+LOWER_BOUND = 14
+
+
+def _in_either_order(build):
+    """Takes positional arguments in the order of #37739 too: where #28451 has
+    use_qk_l2norm_in_kernel, which is true or false, that has lower_bound."""
+
+    @functools.wraps(build)
+    def ordered(*args, **kwargs):
+        at = LOWER_BOUND
+        if len(args) > at and not (isinstance(args[at], int) and
+                                   args[at] in (0, 1)):
+            if "lower_bound" in kwargs:
+                raise TypeError("lower_bound: given twice")
+            kwargs["lower_bound"] = args[at]
+            args = args[:at] + args[at + 1:]
+        return build(*args, **kwargs)
+
+    return ordered
 
 
 @operator
+@_in_either_order
 def fused_recurrent_linear_replayssm_decode(
-        mixed_qkv, a, b, A_log, dt_bias, scale, initial_state, d_cache, k_cache,
-        g_cache, out, ssm_state_indices, write_pos, force_flush=None,
-        use_qk_l2norm_in_kernel=False, is_kda=False, block_v=None, num_warps=1,
-        num_stages=3, nk=2, *, cache_base=None, lower_bound=None,
-        circular_replay=False, prefix_gate_cache=False,
-        predecayed_k_cache=False, ring_indices=None, dst_indices=None,
-        track_indices=None, **options):
+        mixed_qkv: Union[Tensor, Tuple[Tensor, Tensor, Tensor]], a: Tensor,
+        b: Tensor, A_log: Tensor, dt_bias: Tensor, scale: float,
+        initial_state: Tensor, d_cache: Tensor, k_cache: Tensor, g_cache: Tensor,
+        out: Tensor, ssm_state_indices: Tensor, write_pos: Tensor,
+        force_flush: Optional[Tensor] = None,
+        use_qk_l2norm_in_kernel: bool = False, is_kda: bool = False,
+        block_v: Optional[int] = None, num_warps: Optional[int] = 1,
+        num_stages: Optional[int] = 3, nk: Optional[int] = 2,
+        cache_base: Optional[Tensor] = None, circular_replay: bool = False,
+        prefix_gate_cache: bool = False, predecayed_k_cache: bool = False, *,
+        lower_bound: Optional[float] = None,
+        ring_indices: Optional[Tensor] = None,
+        dst_indices: Optional[Tensor] = None,
+        track_indices: Optional[Tensor] = None,
+        error_word: Optional[ErrorWord] = None, layer: int = 0,
+        null_slot: Optional[str] = None, beta_round: bool = False,
+        readout: str = "output-only", batch_invariant: bool = False,
+        check_rows: bool = False, log_decay: bool = False,
+        beta: str = "sigmoid", unit_keys: bool = False) -> Tuple[Tensor, Tensor]:
     """One token of each row from checkpoint and ring: SGLang's operator.
 
-    The positional arguments are those of SGLang #28451, cache_base to
-    predecayed_k_cache those of #37739. block_v, num_warps, num_stages and nk are
+    The positional arguments are those of SGLang #28451 and, where lower_bound
+    stands after force_flush, of #37739. block_v, num_warps, num_stages and nk are
     taken and not used: the runtime chooses. Cursors are moved by the caller.
 
         mixed_qkv [B, 2*H*K + HV*V], or (q [B, H, K], k [B, H, K], v [B, HV, V])
@@ -207,33 +296,49 @@ def fused_recurrent_linear_replayssm_decode(
         d_cache [slots, HV, L, V]; k_cache [slots, H, L, K]
         g_cache [slots, HV, L], KDA [slots, HV, L, K], float32
         out [B, 1, HV, V]
-        a and b: each float32, or the type of mixed_qkv; A_log and dt_bias: each
-        float32 or bfloat16
+        mixed_qkv, a, b, A_log, dt_bias, initial_state, out and the rings: each of
+        float32, bfloat16 or float16, d_cache and k_cache of one type
         ssm_state_indices, ring_indices, dst_indices, track_indices [B], int32 or
         int64: where the checkpoint is read, the ring is, a flush writes, and
         (negative: nowhere) the new state is stored too
-        write_pos, force_flush, cache_base [B] int32
+        write_pos, force_flush, cache_base [B] int32; cache_base counts with
+        circular_replay alone
 
-    Rows and slots may have any stride; what is within one is dense. Options:
-    error_word (an ErrorWord) and layer, its name for this launch; null_slot
-    ("negative" or "non-positive": which index is padding); beta_round; readout
-    ("output-only" or "rebuild"); batch_invariant (one kernel for all B); stream.
+    Rows and slots may have any stride; what is within one is dense; rings may
+    have more slots than states. Tensors of torch on the CPU are copied into the
+    emulation and back. Options: error_word and layer, its name for this launch;
+    null_slot ("negative" or "non-positive": which index is padding; None: as
+    replayjit.defaults says); beta_round; readout ("output-only" or "rebuild");
+    batch_invariant (one kernel for all B); log_decay (a is the logarithm of the
+    decay, and A_log and dt_bias are None); beta (how it follows from b: "sigmoid",
+    "twice-sigmoid", which flash-linear-attention calls allow_neg_eigval, or
+    "given"); unit_keys (the caller's word, for predecayed rings without L2 norm,
+    that no key is longer than 1); check_rows (for debugging: wait, and
+    refuse rows of which two share a slot that one of them writes); stream.
     Returns (out, initial_state).
+
+    Raises ValueError for an argument that is not allowed, Error for the rest.
     """
-    if truth("circular_replay", circular_replay) != (cache_base is not None):
-        raise ValueError("cache_base: it must be there if circular_replay is "
-                         "true, and only then")
+    is_circular = truth("circular_replay", circular_replay)
+    if is_circular and cache_base is None:
+        raise ValueError("cache_base: None is not allowed with circular_replay")
     return _decode(
-        _REPLAY, 1, "channel" if truth("is_kda", is_kda) else "head", dict(
+        _REPLAY, "channel" if truth("is_kda", is_kda) else "head", dict(
             mixed_qkv=mixed_qkv, a=a, b=b, A_log=A_log, dt_bias=dt_bias,
             initial_state=initial_state, d_cache=d_cache, k_cache=k_cache,
             g_cache=g_cache, out=out, ssm_state_indices=ssm_state_indices,
-            write_pos=write_pos, force_flush=force_flush, cache_base=cache_base,
+            write_pos=write_pos, force_flush=force_flush,
+            cache_base=cache_base if is_circular else None,
             ring_indices=ring_indices, dst_indices=dst_indices,
             track_indices=track_indices),
         scale, use_qk_l2norm_in_kernel, lower_bound,
-        ring_format=format_of_rings(prefix_gate_cache, predecayed_k_cache),
-        **options)
+        format_of_rings(prefix_gate_cache, predecayed_k_cache), error_word, layer,
+        null_slot, beta_round, readout, batch_invariant, check_rows, log_decay,
+        beta, unit_keys)
+
+
+#: The name that SGLang had before the operator took both gates.
+fused_recurrent_gdn_replayssm_decode = fused_recurrent_linear_replayssm_decode
 
 
 @operator
@@ -281,29 +386,55 @@ def fused_recurrent_linear_replayssm_verify(
 
 @operator
 def fused_recurrent_gated_delta_rule_packed_decode(
-        mixed_qkv, a, b, A_log, dt_bias, scale, initial_state, out,
-        ssm_state_indices, use_qk_l2norm_in_kernel=False, **options):
+        mixed_qkv: Union[Tensor, Tuple[Tensor, Tensor, Tensor]], a: Tensor,
+        b: Tensor, A_log: Tensor, dt_bias: Tensor, scale: float,
+        initial_state: Tensor, out: Tensor, ssm_state_indices: Tensor,
+        use_qk_l2norm_in_kernel: bool = False, *,
+        lower_bound: Optional[float] = None,
+        dst_indices: Optional[Tensor] = None,
+        track_indices: Optional[Tensor] = None,
+        error_word: Optional[ErrorWord] = None, layer: int = 0,
+        null_slot: Optional[str] = None, beta_round: bool = False,
+        readout: str = "output-only", batch_invariant: bool = False,
+        check_rows: bool = False, log_decay: bool = False,
+        beta: str = "sigmoid") -> Tuple[Tensor, Tensor]:
     """One token of each row, its state read and written: the operator of the
-    same name, Gated DeltaNet. Arguments as in
-    fused_recurrent_linear_replayssm_decode. Returns (out, initial_state)."""
+    same name, Gated DeltaNet. Arguments, and what it raises, as in
+    fused_recurrent_linear_replayssm_decode; dst_indices: where the new state is
+    written. Returns (out, initial_state)."""
     return _decode(
-        _PACKED, 1, "head", dict(
+        _PACKED, "head", dict(
             mixed_qkv=mixed_qkv, a=a, b=b, A_log=A_log, dt_bias=dt_bias,
             initial_state=initial_state, out=out,
-            ssm_state_indices=ssm_state_indices),
-        scale, use_qk_l2norm_in_kernel, None, **options)
+            ssm_state_indices=ssm_state_indices, dst_indices=dst_indices,
+            track_indices=track_indices),
+        scale, use_qk_l2norm_in_kernel, lower_bound, 0, error_word, layer,
+        null_slot, beta_round, readout, batch_invariant, check_rows, log_decay,
+        beta)
 
 
 @operator
 def fused_recurrent_kda_packed_decode(
-        mixed_qkv, a, b, A_log, dt_bias, scale, initial_state, out,
-        ssm_state_indices, use_qk_l2norm_in_kernel=False, lower_bound=None,
-        **options):
+        mixed_qkv: Union[Tensor, Tuple[Tensor, Tensor, Tensor]], a: Tensor,
+        b: Tensor, A_log: Tensor, dt_bias: Tensor, scale: float,
+        initial_state: Tensor, out: Tensor, ssm_state_indices: Tensor,
+        use_qk_l2norm_in_kernel: bool = False,
+        lower_bound: Optional[float] = None, *,
+        dst_indices: Optional[Tensor] = None,
+        track_indices: Optional[Tensor] = None,
+        error_word: Optional[ErrorWord] = None, layer: int = 0,
+        null_slot: Optional[str] = None, beta_round: bool = False,
+        readout: str = "output-only", batch_invariant: bool = False,
+        check_rows: bool = False, log_decay: bool = False,
+        beta: str = "sigmoid") -> Tuple[Tensor, Tensor]:
     """The same for Kimi Delta Attention, whose a is [B, HV*K] and dt_bias
-    [HV*K] here."""
+    [HV*K] here. What it raises is the same too."""
     return _decode(
-        _PACKED, 1, "flat channel", dict(
+        _PACKED, "flat channel", dict(
             mixed_qkv=mixed_qkv, a=a, b=b, A_log=A_log, dt_bias=dt_bias,
             initial_state=initial_state, out=out,
-            ssm_state_indices=ssm_state_indices),
-        scale, use_qk_l2norm_in_kernel, lower_bound, **options)
+            ssm_state_indices=ssm_state_indices, dst_indices=dst_indices,
+            track_indices=track_indices),
+        scale, use_qk_l2norm_in_kernel, lower_bound, 0, error_word, layer,
+        null_slot, beta_round, readout, batch_invariant, check_rows, log_decay,
+        beta)

@@ -4,9 +4,12 @@ ring stands, on the device and in the order of the stream.
 replayjit_state.h has the rules.
 """
 
+from __future__ import annotations
+
 import contextlib
 import ctypes
 from ctypes import byref, c_int32, c_int64, sizeof
+from typing import Any, Dict, Iterator, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _abi
 from ._check import instance, items, number, one_of, refused
@@ -14,9 +17,11 @@ from ._library import INVALID_ARGUMENT, InvalidArgument, check, library
 from ._operand import I32, common_runtime, operand
 from .runtime import Tensor, owned, stream_of
 from .spec import TYPES, Spec
-from .state import LayerTable, report
+from .state import LayerTable, Report, report
 
 _NAMES = tuple(TYPES)
+#: A dict of index tensors for each group, or for the only one.
+Groups = Union[Mapping[str, Any], Sequence[Mapping[str, Any]]]
 _INDICES = ("state", "ring", "dst", "track")
 _ROWS = ("flush_mask", "fresh", "seq_len", "no_flush_past", "drop_newest")
 
@@ -36,10 +41,16 @@ class StatePool:
     and, of circular rings, cache_base are [keys] int32, the cursor of each key,
     zero at first. A key is a request, a ring slot, a block. Prepares kernels, so
     it is refused while `stream`, by default the current one, is under capture;
-    that stream outlives the pool."""
+    that stream outlives the pool. check_rows: each begin waits, and refuses rows
+    of which two share a slot that one of them writes; for debugging.
 
-    def __init__(self, groups, write_pos, cache_base=None,
-                 batch_invariant=False, stream=None):
+    Raises ValueError for an argument that is not allowed, Error where kernels
+    cannot be made."""
+
+    def __init__(self, groups: Sequence[Tuple[Spec, Sequence[Any]]],
+                 write_pos: Any, cache_base: Optional[Any] = None,
+                 batch_invariant: bool = False, stream: Optional[int] = None,
+                 check_rows: bool = False):
         pairs = [items(f"groups[{at}]", pair, 2)
                  for at, pair in enumerate(items("groups", groups))]
         self.specs = [instance(f"groups[{at}][0]", spec, Spec)
@@ -72,25 +83,29 @@ class StatePool:
         cursors = _abi.Cursors(sizeof(_abi.Cursors), cursor.shape[0],
                                cursor.address, base)
         options = _abi.PoolOptions(sizeof(_abi.PoolOptions), batch_invariant,
-                                   stream=stream)
+                                   stream=stream, check_rows=check_rows)
         pool = ctypes.c_void_p()
         check(library().replayjit_pool_adopt(
             self.runtime.jit, addresses, len(entries), byref(cursors),
             byref(options), byref(pool)))
         self.address = owned(self, pool.value, library().replayjit_pool_release)
 
-    def poll(self):
+    def __repr__(self):
+        return (f"<replayjit.StatePool of {len(self.specs)} groups, "
+                f"{self.cursors['write_pos'].shape[0]} keys>")
+
+    def poll(self) -> Optional[Report]:
         """A Report of what kernels and plans found wrong, or None. Waits for
         nothing."""
         word = _abi.ErrorWord()
         check(library().replayjit_pool_poll_errors(self.address, byref(word)))
         return report(word)
 
-    def clear(self):
+    def clear(self) -> None:
         """Forgets the reports, once the device is idle."""
         check(library().replayjit_pool_clear_errors(self.address))
 
-    def reset(self, stream=None):
+    def reset(self, stream: Optional[int] = None) -> None:
         """All cursors become 0 and no step can be committed."""
         check(library().replayjit_pool_reset(self.address,
                                              stream_of(self.runtime, stream)))
@@ -100,9 +115,13 @@ class StepPlan:
     """The buffers that kernels read in a step of up to `max_rows` rows, at
     addresses that never change, and what fills them and moves cursors. It is not
     made while `stream`, by default the current one, is under capture. What is
-    captured later it keeps for as long as it lives, since graphs read it."""
+    captured later it keeps for as long as it lives, since graphs read it.
 
-    def __init__(self, pool, max_rows, stream=None):
+    This and its methods raise ValueError for an argument that is not allowed,
+    Error for what cannot be done."""
+
+    def __init__(self, pool: StatePool, max_rows: int,
+                 stream: Optional[int] = None):
         self.pool = instance("pool", pool, StatePool)
         self.max_rows = number("max_rows", max_rows, c_int32)
         _uncaptured(pool.runtime, stream, "StepPlan")
@@ -111,6 +130,9 @@ class StepPlan:
                                               byref(plan)))
         self._inputs, self._captured = None, []
         self.address = owned(self, plan.value, library().replayjit_plan_release)
+
+    def __repr__(self):
+        return f"<replayjit.StepPlan of {self.max_rows} rows, {self.pool}>"
 
     def _call(self, name, stream, *arguments, reads=None):
         """`reads` keeps what the device reads in the order of the stream."""
@@ -174,51 +196,61 @@ class StepPlan:
         return operand("advance_by", advance_by, (self.max_rows,), (I32,),
                        free=0).address
 
-    def begin(self, step, keys, groups, stream=None, **rows):
+    def begin(self, step: int, keys: Any, groups: Groups,
+              stream: Optional[int] = None, **rows: Any) -> None:
         """Fills the buffers for the rows of `keys`, [B] of the pool's index
         type; step is above 0 and used once. rows: flush_mask, fresh, seq_len,
         no_flush_past, [B] int32."""
         self._call_on_rows("begin", stream, keys, groups, rows,
                            number("step", step, c_int64))
 
-    def commit(self, step, advance_by=None, stream=None):
+    def commit(self, step: int, advance_by: Optional[Any] = None,
+               stream: Optional[int] = None) -> None:
         """Moves the cursors, by one token or by advance_by, [max_rows] int32."""
         self._call("commit", stream, number("step", step, c_int64),
                    self._advance(advance_by), reads=advance_by)
 
-    def begin_captured(self, keys, groups, stream=None, **rows):
+    def begin_captured(self, keys: Any, groups: Groups,
+                       stream: Optional[int] = None, **rows: Any) -> None:
         """begin for a graph; set_step says which step and how many rows. Keeps
         the tensors as if under capture, also where it is not."""
         self._call_on_rows("begin_captured", stream, keys, groups, rows)
 
-    def commit_captured(self, advance_by=None, stream=None):
+    def commit_captured(self, advance_by: Optional[Any] = None,
+                        stream: Optional[int] = None) -> None:
         """commit for a graph; keeps advance_by like begin_captured."""
         self._call("commit_captured", stream, self._advance(advance_by),
                    reads=advance_by)
 
-    def set_step(self, step, live, stream=None):
+    def set_step(self, step: int, live: int,
+                 stream: Optional[int] = None) -> None:
         """Before each replay of a graph, on its stream."""
         self._call("set_step", stream, number("step", step, c_int64),
                    number("live", live, c_int32))
 
-    def materialize(self, keys, groups, stream=None, **rows):
+    def materialize(self, keys: Any, groups: Groups,
+                    stream: Optional[int] = None, **rows: Any) -> None:
         """dst = checkpoint plus ring of state, in all layers; rows may have
         drop_newest. Like the next three it makes a step that has begun void."""
         self._call_on_rows("materialize", stream, keys, groups, rows)
 
-    def copy(self, keys, groups, stream=None):
+    def copy(self, keys: Any, groups: Groups,
+             stream: Optional[int] = None) -> None:
         """The same for empty rings; a row with another is reported."""
         self._call_on_rows("copy", stream, keys, groups, {})
 
-    def prepare_extend(self, keys, groups, stream=None):
+    def prepare_extend(self, keys: Any, groups: Groups,
+                       stream: Optional[int] = None) -> None:
         """Before rows run anything but replay decode: folds their rings."""
         self._call_on_rows("prepare_extend", stream, keys, groups, {})
 
-    def require_flushed(self, keys, groups, stream=None):
+    def require_flushed(self, keys: Any, groups: Groups,
+                        stream: Optional[int] = None) -> None:
         """For debugging: reports rows whose ring is not empty."""
         self._call_on_rows("require_flushed", stream, keys, groups, {})
 
-    def rows(self, group=0, begin=0, count=None):
+    def rows(self, group: int = 0, begin: int = 0,
+             count: Optional[int] = None) -> Dict[str, Tensor]:
         """The buffers of `count` rows from `begin` on, by default all: keyword
         arguments of fused_recurrent_linear_replayssm_decode."""
         group = number("group", group, c_int32)
@@ -246,13 +278,15 @@ class StepPlan:
 
 
 @contextlib.contextmanager
-def plan_step(plan, step, keys, groups, advance_by=None, stream=None, **rows):
+def plan_step(plan: StepPlan, step: int, keys: Any, groups: Groups,
+              advance_by: Optional[Any] = None, stream: Optional[int] = None,
+              **rows: Any) -> Iterator[StepPlan]:
     """StepPlan.begin, what is launched inside, StepPlan.commit:
 
         with plan_step(plan, 7, keys, {"state": slots}) as plan:
             fused_recurrent_linear_replayssm_decode(..., **plan.rows())
 
-    An exception inside leaves the cursors as they were.
+    An exception inside leaves the cursors as they were. Raises as StepPlan does.
     """
     instance("plan", plan, StepPlan).begin(step, keys, groups, stream, **rows)
     yield plan

@@ -1,10 +1,13 @@
 """Devices, and the kernels prepared for them."""
 
+from __future__ import annotations
+
 import ctypes
 import functools
 import sys
 import weakref
 from ctypes import byref, c_int32, c_int64, c_size_t, c_uint64, sizeof
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from . import _abi
 from ._check import function, instance, items, number, one_of, refused, text
@@ -37,11 +40,23 @@ def _free(device, free, memory):
 class Kernel:
     """A kernel that is loaded; keeps what it needs."""
 
-    def __init__(self, address):
+    def __init__(self, address: int):
         self.address = owned(self, address, library().replayjit_kernel_release)
 
+    def __repr__(self):
+        info = self.info
+        return (f"<replayjit.Kernel for {info['chip']}, {info['origin']}: "
+                f"{info['name']}>")
+
     @property
-    def info(self):
+    def spec(self) -> Spec:
+        """What it computes."""
+        spec = Spec()
+        check(library().replayjit_kernel_spec(self.address, spec))
+        return spec
+
+    @property
+    def info(self) -> Dict[str, Any]:
         """A dict: name, chip, threads, registers, ... (replayjit_kernel_info_t);
         `origin` is "compiled" or "cached"."""
         info = _abi.KernelInfo(sizeof(_abi.KernelInfo))
@@ -65,9 +80,14 @@ class Runtime:
     `options` are the fields of replayjit_jit_options_t, such as cache_roots
     ("" keeps nothing on disk), must_hit and workers. `diagnose` is called with a
     sentence about what is wrong but stops nothing, from any thread.
+
+    Raises ValueError for an option that is not allowed, Error where the device
+    cannot be had.
     """
 
-    def __init__(self, device, diagnose=None, **options):
+    def __init__(self, device: int,
+                 diagnose: Optional[Callable[[str], None]] = None,
+                 **options: Any):
         calls = library()
         self.ordinal = None  # of a CUDA device
         self._device = owned(self, device, calls.replayjit_device_release)
@@ -97,9 +117,12 @@ class Runtime:
         self.stream = calls.replayjit_device_stream(device)
         self._kernels = {}
 
+    def __repr__(self):
+        return f"<replayjit.Runtime of {self.description} for {self.chip}>"
+
     @classmethod
-    def cuda(cls, ordinal=0, **options):
-        """CUDA device `ordinal`, in its primary context."""
+    def cuda(cls, ordinal: int = 0, **options: Any) -> Runtime:
+        """CUDA device `ordinal`, in its primary context. Raises as the class."""
         device = ctypes.c_void_p()
         check(library().replayjit_device_create_cuda(
             number("ordinal", ordinal, c_int32), byref(device)))
@@ -108,11 +131,12 @@ class Runtime:
         return runtime
 
     @classmethod
-    def cuda_current(cls, ordinal=None, **options):
+    def cuda_current(cls, ordinal: Optional[int] = None,
+                     **options: Any) -> Runtime:
         """The device and the context that are current in this thread; makes no
         context. The caller keeps that one while the runtime or anything of it is
         used. `ordinal` is the device's number to torch, for its current stream;
-        None: torch's current device at each launch."""
+        None: torch's current device at each launch. Raises as the class."""
         if ordinal is not None:
             number("ordinal", ordinal, c_int32)
         device = ctypes.c_void_p()
@@ -122,19 +146,30 @@ class Runtime:
         return runtime
 
     @classmethod
-    def emulation(cls, chip="sm_90a", **options):
+    def emulation(cls, chip: str = "sm_90a", **options: Any) -> Runtime:
         """Runs the kernels for `chip` on this CPU, slowly and checked. Kernels
-        may touch only what `empty` allocates."""
+        may touch only what `empty` allocates. Raises as the class."""
         device = ctypes.c_void_p()
         check(library().replayjit_device_create_emulation(text("chip", chip),
                                                           byref(device)))
         return cls(device.value, **options)
 
-    def prepare(self, spec, rows=0, stream=None):
+    @property
+    def counters(self) -> Dict[str, int]:
+        """What the disk cache was asked so far: hits, misses, compiles, waits; of
+        a CUDA device."""
+        counters = _abi.CacheCounters(sizeof(_abi.CacheCounters))
+        check(library().replayjit_jit_counters(self.jit, byref(counters)))
+        return {name: getattr(counters, name)
+                for name, _ in counters._fields_[2:]}
+
+    def prepare(self, spec: Spec, rows: int = 0,
+                stream: Optional[int] = None) -> Kernel:
         """The kernel for `rows` requests that decode together; 0: a large
         batch. Compiles it if it is nowhere; other threads run meanwhile. While
         `stream`, by default the current one, is under capture what is not in
-        memory is refused."""
+        memory is refused. Raises ValueError for a spec that is not allowed, Error
+        where it cannot be compiled or loaded."""
         instance("spec", spec, Spec)
         kernel = ctypes.c_void_p()
         check(library().replayjit_jit_prepare_on(
@@ -142,7 +177,10 @@ class Runtime:
             number("rows", rows, c_int32), byref(kernel)))
         return Kernel(kernel.value)
 
-    def prepare_all(self, requests, progress=None, stream=None):
+    def prepare_all(
+            self, requests: Sequence[Tuple[Spec, int]],
+            progress: Optional[Callable[[int, int, Optional[str]], None]] = None,
+            stream: Optional[int] = None) -> List[Kernel]:
         """Prepares (spec, rows) pairs in parallel: a list of kernels; under
         capture as prepare. Raises the first failure after all were tried.
         `progress(done, total, name)` is called from other threads, one at a
@@ -171,32 +209,36 @@ class Runtime:
         check(error)
         return made
 
-    def kernel_for(self, facts, rows, stream=None):
-        """The kernel of a Spec with these fields, a namedtuple. What was asked before is found
-        without the library."""
+    def kernel_for(self, facts: Any, rows: int,
+                   stream: Optional[int] = None) -> Kernel:
+        """The kernel of a Spec with these fields, a namedtuple. What was asked
+        before is found without the library. Raises as prepare."""
         kernel = self._kernels.get((facts, rows))
         if kernel is None:
             kernel = self.prepare(Spec(**facts._asdict()), rows, stream)
             self._kernels[facts, rows] = kernel
         return kernel
 
-    def is_capturing(self, stream=None):
-        """Whether a stream, by default the current one, is under capture."""
+    def is_capturing(self, stream: Optional[int] = None) -> bool:
+        """Whether a stream, by default the current one, is under capture. Raises
+        ValueError for what is no stream."""
         answer = c_int32()
         check(library().replayjit_device_is_capturing(
             self._device, stream_of(self, stream), byref(answer)))
         return bool(answer.value)
 
-    def synchronize(self, stream=None):
-        """Waits for a stream, by default the runtime's own."""
+    def synchronize(self, stream: Optional[int] = None) -> None:
+        """Waits for a stream, by default the runtime's own. Raises Error for what
+        went wrong on it."""
         if stream is not None:
             number("stream", stream, c_uint64)
         check(library().replayjit_device_synchronize(
             self._device, self.stream if stream is None else stream))
 
-    def empty(self, dtype, *shape, name="tensor"):
+    def empty(self, dtype: str, *shape: int, name: str = "tensor") -> Tensor:
         """A dense Tensor of device memory of its own, not written yet; the
-        emulation calls it `name` in reports."""
+        emulation calls it `name` in reports. Raises ValueError for another type or
+        size, Error where there is no memory."""
         calls, address = library(), c_uint64()
         tensor = Tensor(self, dtype, shape, 0)
         check(calls.replayjit_device_allocate(
@@ -211,9 +253,12 @@ class Runtime:
 class Tensor:
     """Device memory with a shape, for those without torch. Operators take any
     tensor that has what this one has: data_ptr(), stride(), shape, dtype and
-    device. `owner` has the memory, if the tensor itself has not."""
+    device. `owner` has the memory, if the tensor itself has not. Raises ValueError
+    for a type, shape or stride that is none."""
 
-    def __init__(self, runtime, dtype, shape, address, strides=None, owner=None):
+    def __init__(self, runtime: Runtime, dtype: str, shape: Sequence[int],
+                 address: int, strides: Optional[Sequence[int]] = None,
+                 owner: Any = None):
         if not isinstance(dtype, str) or dtype not in TYPES:
             raise ValueError(f"dtype: {dtype!r} is not allowed; allowed are "
                              + ", ".join(TYPES))
@@ -233,14 +278,22 @@ class Tensor:
                 number(f"strides[{at}]", stride, c_int64) for at, stride in
                 enumerate(items("strides", strides, len(dense))))
 
-    def data_ptr(self):
+    def __repr__(self):
+        return (f"<replayjit.Tensor {self.dtype} {self.shape} at "
+                f"{self.address:#x} of {self.device.description}>")
+
+    def data_ptr(self) -> int:
+        """The address."""
         return self.address
 
-    def stride(self):
+    def stride(self) -> Tuple[int, ...]:
+        """Elements from one index of each dimension to the next."""
         return self._strides
 
-    def view(self, shape, strides, offset=0):
-        """Elements of the same memory, from element `offset` on."""
+    def view(self, shape: Sequence[int], strides: Sequence[int],
+             offset: int = 0) -> Tensor:
+        """Elements of the same memory, from element `offset` on. Raises ValueError
+        as the class."""
         offset = number("offset", offset, c_int64) * self.item_bytes
         return Tensor(self.device, self.dtype, shape, self.address + offset,
                       strides, owner=self)
@@ -254,9 +307,9 @@ class Tensor:
                              f"{self.shape} are not allowed; they must be "
                              f"{self._dense}")
 
-    def write(self, data):
-        """Copies a bytes-like object of the tensor's size to the device. The
-        tensor is dense."""
+    def write(self, data: Any) -> Tensor:
+        """Copies a bytes-like object of the tensor's size to the device. Raises
+        ValueError for another, and where the tensor is not dense."""
         self._need_dense()
         try:
             data = memoryview(data).tobytes()
@@ -269,8 +322,8 @@ class Tensor:
                                                  self.address, data, len(data)))
         return self
 
-    def read(self):
-        """The tensor's bytes. The tensor is dense."""
+    def read(self) -> bytes:
+        """The tensor's bytes. Raises ValueError where it is not dense."""
         self._need_dense()
         data = ctypes.create_string_buffer(self.bytes)
         check(library().replayjit_device_copy_from(
@@ -294,9 +347,12 @@ def cuda(ordinal):
             return Runtime.cuda(ordinal)
 
 
-def prepare_all(requests, runtime=None, progress=None, stream=None):
+def prepare_all(
+        requests: Sequence[Tuple[Spec, int]], runtime: Optional[Runtime] = None,
+        progress: Optional[Callable[[int, int, Optional[str]], None]] = None,
+        stream: Optional[int] = None) -> List[Kernel]:
     """Runtime.prepare_all, for an engine's start; on CUDA device 0 if no
-    runtime is given."""
+    runtime is given. Raises as that."""
     runtime = cuda(0) if runtime is None else instance("runtime", runtime,
                                                        Runtime)
     return runtime.prepare_all(requests, progress, stream)
@@ -318,12 +374,25 @@ def stream_of(runtime, stream):
     return number("stream", stream, c_uint64)
 
 
-def runtime_of(tensor):
-    """The runtime of a tensor's device: its own, or the process's one for a
-    CUDA device."""
+@functools.lru_cache(maxsize=None)
+def host():
+    """The process's emulation, for tensors in the memory of the host."""
+    return Runtime.emulation()
+
+
+def is_on_host(tensor):
+    """Whether it is in the memory of the host, as torch's CPU tensors are."""
+    return getattr(tensor.device, "type", None) == "cpu"
+
+
+def runtime_of(tensor, on_host=False):
+    """The runtime of a tensor's device: its own, the process's one for a CUDA
+    device or, if that is allowed, the emulation for the host's memory."""
     device = tensor.device
     if isinstance(device, Runtime):
         return device
+    if on_host and is_on_host(tensor):
+        return host()
     if getattr(device, "type", None) != "cuda":
         raise ValueError(f"device: {device} is not allowed; it must be a CUDA "
                          "device or a replayjit.Runtime")

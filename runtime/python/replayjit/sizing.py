@@ -1,9 +1,12 @@
-"""How much memory states and rings take, and how to decode."""
+"""How much memory states and rings take, how to decode, and when to snapshot."""
+
+from __future__ import annotations
 
 import ctypes
 from ctypes import byref, c_float, c_int32, c_int64
+from typing import Sequence, Tuple
 
-from ._check import instance, items, number
+from ._check import instance, items, number, truth
 from ._library import check, library
 from .spec import Spec
 
@@ -21,8 +24,9 @@ def _numbers(**values):
     return [number(name, value, c_int64) for name, value in values.items()]
 
 
-def slot_bytes(spec):
-    """Bytes of one state and of one ring of one layer."""
+def slot_bytes(spec: Spec) -> Tuple[int, int]:
+    """Bytes of one state and of one ring of one layer. Raises ValueError for a
+    spec that is not allowed."""
     instance("spec", spec, Spec)
     state, ring = c_int64(), c_int64()
     check(library().replayjit_state_bytes(spec, byref(state),
@@ -30,10 +34,12 @@ def slot_bytes(spec):
     return state.value, ring.value
 
 
-def pool_bytes(specs, states, rings, num_keys):
+def pool_bytes(specs: Sequence[Spec], states: int, rings: int,
+               num_keys: int) -> int:
     """Bytes of pools for layers of `specs`, one a layer: `states` state slots
     and `rings` rings each, and `num_keys` cursors for all. Rings are as many as
-    requests that run at once; a cached prefix has none."""
+    requests that run at once; a cached prefix has none. Raises ValueError for a
+    spec or a number that is not allowed."""
     _kept, *layers = _layers(specs)
     counts = _numbers(states=states, rings=rings, num_keys=num_keys)
     total = c_int64()
@@ -41,9 +47,10 @@ def pool_bytes(specs, states, rings, num_keys):
     return total.value
 
 
-def states_for_budget(budget, specs, rings, num_keys):
+def states_for_budget(budget: int, specs: Sequence[Spec], rings: int,
+                      num_keys: int) -> int:
     """The most state slots that fit into `budget` bytes beside so many rings and
-    cursors."""
+    cursors. Raises ValueError as pool_bytes does."""
     _kept, *layers = _layers(specs)
     counts = _numbers(rings=rings, num_keys=num_keys, budget=budget)
     states = c_int64()
@@ -51,9 +58,11 @@ def states_for_budget(budget, specs, rings, num_keys):
     return states.value
 
 
-def recommend(spec, rows, lower_bound=-5.0):
+def recommend(spec: Spec, rows: int,
+              lower_bound: float = -5.0) -> Tuple[str, int]:
     """How `rows` requests at once decode fastest: ("packed", 1), or ("replay",
-    L). The spec's own L does not count."""
+    L). The spec's own L does not count. Raises ValueError for a spec that is not
+    allowed."""
     instance("spec", spec, Spec)
     family, depth = c_int32(), c_int32()
     check(library().replayjit_decode_spec_recommend(
@@ -61,3 +70,31 @@ def recommend(spec, rows, lower_bound=-5.0):
         number("lower_bound", lower_bound, c_float), byref(family),
         byref(depth)))
     return ("replay", "packed")[family.value], depth.value
+
+
+def advance(spec: Spec, write_pos: int, base: int = 0,
+            forced: bool = False) -> Tuple[int, int]:
+    """Where a cursor stands after a step that was or was not forced to flush, for
+    callers that keep cursors on the host. Raises ValueError for a cursor that is
+    not in the ring."""
+    instance("spec", spec, Spec)
+    write_pos = c_int32(number("write_pos", write_pos, c_int32))
+    base = c_int32(number("base", base, c_int32))
+    check(library().replayjit_ring_cursor_advance(
+        spec, byref(write_pos), byref(base), truth("forced", forced)))
+    return write_pos.value, base.value
+
+
+def should_flush(seq_len: int, interval: int) -> bool:
+    """Whether after so many tokens a snapshot is due, which is so every `interval`
+    tokens; for a step's flush_mask. Raises ValueError for what is no integer."""
+    return bool(library().replayjit_should_flush(
+        *_numbers(seq_len=seq_len, interval=interval)))
+
+
+def tokens_to_drop(committed_len: int, fed_len: int) -> int:
+    """The drop_newest of a request of which `fed_len` tokens were fed and that
+    gives away a state of `committed_len`. Raises ValueError for what is no
+    integer."""
+    return library().replayjit_tokens_to_drop(
+        *_numbers(committed_len=committed_len, fed_len=fed_len))

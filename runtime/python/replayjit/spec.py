@@ -1,8 +1,11 @@
 """Which kernel: the facts that are compiled in."""
 
+from __future__ import annotations
+
 import collections
 import ctypes
 import functools
+from typing import Any, Tuple
 
 from ._check import instance, number, one_of, text, truth
 from ._library import Error, check, library
@@ -46,6 +49,13 @@ def choice(field, value):
     return fact.words.index(value)
 
 
+def _said(fact, value):
+    """The value of a field as one writes it: True, "lower-bound" or 16."""
+    if fact.kind == _TRUTH:
+        return bool(value)
+    return fact.words[value] if 0 <= value < len(fact.words) else value
+
+
 def format_of_rings(prefix_gate_cache, predecayed_k_cache):
     """The number of a ring's format, from the flags of SGLang #37739."""
     prefix = truth("prefix_gate_cache", prefix_gate_cache)
@@ -61,11 +71,13 @@ class Spec:
 
     Choices may be given by name: Spec(is_kda=True, gate="lower-bound"). It is
     checked when it is used. `facts` tells the fields.
+
+    Raises ValueError for a field or a word that does not exist.
     """
 
     __slots__ = ("_numbers",)
 
-    def __init__(self, **fields):
+    def __init__(self, **fields: Any):
         # struct_size, and a number for each field.
         numbers = (ctypes.c_int32 * (1 + len(facts())))()
         object.__setattr__(self, "_numbers", numbers)
@@ -73,9 +85,10 @@ class Spec:
         self._change(fields)
 
     @classmethod
-    def from_model(cls, model, tensor_parallel=1, **fields):
+    def from_model(cls, model: str, tensor_parallel: int = 1,
+                   **fields: Any) -> Spec:
         """The heads and the gate of a shipped model on one of
-        `tensor_parallel` ranks."""
+        `tensor_parallel` ranks. Raises ValueError where that is none."""
         spec = cls()
         check(library().replayjit_decode_spec_from_model(
             spec, text("model", model),
@@ -88,7 +101,7 @@ class Spec:
         return self._numbers
 
     @property
-    def address(self):
+    def address(self) -> int:
         """Where the struct lies, as long as this object does."""
         return ctypes.addressof(self._numbers)
 
@@ -110,14 +123,21 @@ class Spec:
         return [*super().__dir__(), *facts()]
 
     def __repr__(self):
-        values = ", ".join(f"{name}={getattr(self, name)}" for name in facts())
+        values = ", ".join(f"{name}={_said(fact, getattr(self, name))!r}"
+                           for name, fact in facts().items())
         return f"Spec({values})"
+
+    def __eq__(self, other):
+        return (isinstance(other, Spec) and
+                list(self._numbers) == list(other._numbers))
+
+    __hash__ = None
 
 
 class Support:
     """True, or false with a `reason`."""
 
-    def __init__(self, reason=""):
+    def __init__(self, reason: str = ""):
         self.reason = reason
 
     def __bool__(self):
@@ -127,8 +147,17 @@ class Support:
         return f"Support({self.reason!r})"
 
 
-def supports(spec, chip="sm_90a"):
-    """Whether `spec` can be compiled for `chip`. Compiles nothing."""
+def targets() -> Tuple[str, ...]:
+    """The chips that kernels can be made for."""
+    found = []
+    while name := library().replayjit_target_name(len(found)):
+        found.append(name.decode())
+    return tuple(found)
+
+
+def supports(spec: Spec, chip: str = "sm_90a") -> Support:
+    """Whether `spec` can be compiled for `chip`. Compiles nothing. Raises
+    ValueError for what is no spec."""
     spec, chip = instance("spec", spec, Spec), text("chip", chip)
     try:
         check(library().replayjit_target_supports(chip, spec, None))

@@ -1,16 +1,20 @@
 """States between steps: folding rings, and what kernels report."""
 
+from __future__ import annotations
+
 import collections
 import ctypes
 from ctypes import byref, sizeof
+from typing import Any, Optional, Sequence
 
 from . import _abi
-from ._check import instance, items, refused
+from ._check import instance, items, refused, truth
+from ._defaults import null_slot_of
 from ._launch import Launch, operator
 from ._library import check, library
 from ._operand import F32, FLOATS, I32, INDICES, common_runtime, operand
 from .runtime import Runtime, owned_memory
-from .spec import choice, format_of_rings
+from .spec import format_of_rings
 
 _MATERIALIZE = 2
 
@@ -39,9 +43,10 @@ def report(word):
 
 class ErrorWord:
     """Where kernels report bad rows, which they treat as padding: host memory
-    that the device writes. Hand it to operators as error_word."""
+    that the device writes. Hand it to operators as error_word. Raises Error where
+    there is no memory."""
 
-    def __init__(self, runtime):
+    def __init__(self, runtime: Runtime):
         instance("runtime", runtime, Runtime)
         calls, host = library(), ctypes.c_void_p()
         address = ctypes.c_uint64()
@@ -54,12 +59,15 @@ class ErrorWord:
                      host.value, address.value)
         self.clear()
 
-    def poll(self):
+    def __repr__(self):
+        return f"<replayjit.ErrorWord: {self.poll()}>"
+
+    def poll(self) -> Optional[Report]:
         """A Report of what has arrived, or None. Waits for nothing: what still
         runs is not in it."""
         return report(self._word)
 
-    def clear(self):
+    def clear(self) -> None:
         """While no kernel runs that has it."""
         ctypes.memset(byref(self._word), 0, sizeof(self._word))
 
@@ -71,8 +79,9 @@ def address_of(error_word):
     return instance("error_word", error_word, ErrorWord).address
 
 
-def poll_errors(source):
-    """What an ErrorWord or a StatePool has heard: its poll()."""
+def poll_errors(source: Any) -> Optional[Report]:
+    """What an ErrorWord or a StatePool has heard: its poll(). Raises ValueError for
+    anything else."""
     if not hasattr(source, "poll"):
         raise refused("source", source, "an ErrorWord or a StatePool")
     return source.poll()
@@ -81,9 +90,10 @@ def poll_errors(source):
 class LayerTable:
     """The states and rings of layers of one shape, for `materialize`: a list of
     (initial_state, d_cache, k_cache, g_cache), shapes as in
-    fused_recurrent_linear_replayssm_decode. Keeps the tensors."""
+    fused_recurrent_linear_replayssm_decode. Keeps the tensors. Raises ValueError
+    for tensors that are not allowed or not of one shape."""
 
-    def __init__(self, layers):
+    def __init__(self, layers: Sequence[Sequence[Any]]):
         self.tensors = [tuple(items(f"layers[{at}]", layer, 4))
                         for at, layer in enumerate(items("layers", layers))]
         if not self.tensors:
@@ -108,6 +118,9 @@ class LayerTable:
                                           name="layers").write(array)
         self.address, self.count = self._memory.data_ptr(), len(table)
 
+    def __repr__(self):
+        return f"<replayjit.LayerTable of {self.count} layers>"
+
     @staticmethod
     def _look_at(name, state, d_cache, k_cache, g_cache):
         s = operand(name + ".initial_state", state, (None,) * 4, FLOATS)
@@ -131,17 +144,25 @@ class LayerTable:
 
 
 @operator
-def materialize(layers, src_indices, dst_indices, write_pos, *, mask=None,
-                ring_indices=None, cache_base=None, prefix_gate_cache=False,
-                predecayed_k_cache=False, null_slot="negative",
-                error_word=None):
+def materialize(layers: LayerTable, src_indices: Any, dst_indices: Any,
+                write_pos: Any, *, mask: Optional[Any] = None,
+                ring_indices: Optional[Any] = None,
+                cache_base: Optional[Any] = None,
+                prefix_gate_cache: bool = False,
+                predecayed_k_cache: bool = False,
+                null_slot: Optional[str] = None,
+                error_word: Optional[ErrorWord] = None,
+                check_rows: bool = False) -> None:
     """Stores checkpoint plus ring of slot src as the state of slot dst, in all
     layers of a LayerTable, for each of B rows: snapshots, forks, donation,
     backup. Where src = dst the caller sets the cursor to 0 afterwards.
 
     src_indices, dst_indices, ring_indices (of src, any number where write_pos
     is 0; default: src_indices): [B], int32 or int64. write_pos, mask (0 skips a
-    row), cache_base (circular rings): [B] int32.
+    row), cache_base (circular rings): [B] int32. null_slot, error_word and
+    check_rows are as in fused_recurrent_linear_replayssm_decode.
+
+    Raises ValueError for an argument that is not allowed, Error for the rest.
     """
     instance("layers", layers, LayerTable)
     tensors = dict(src_indices=src_indices, dst_indices=dst_indices,
@@ -160,7 +181,7 @@ def materialize(layers, src_indices, dst_indices, write_pos, *, mask=None,
               for name in ("write_pos", "mask", "cache_base") if name in tensors}
     is_kda, H, HV, K, V, L, state_type, ring_type, slots, ring_slots = \
         layers.facts
-    if ring_indices is None and ring_slots != slots:
+    if ring_indices is None and ring_slots < slots:
         raise ValueError(f"ring_indices: they must be there, since there are "
                          f"{slots} states and {ring_slots} rings")
     ring_format = format_of_rings(prefix_gate_cache, predecayed_k_cache)
@@ -171,7 +192,7 @@ def materialize(layers, src_indices, dst_indices, write_pos, *, mask=None,
         ring_format=ring_format, is_circular=int(cache_base is not None),
         has_ring_indices=int(ring_indices is not None),
         has_mask=int(mask is not None),
-        null_slot=choice("null_slot", null_slot), alignment=layers.alignment)
+        null_slot=null_slot_of(null_slot), alignment=layers.alignment)
     args = _abi.MaterializeArgs(
         struct_size=sizeof(_abi.MaterializeArgs), layers=layers.address,
         src_indices=src.address, src_index_stride=src.pitch, dst_index_stride=1,
@@ -183,4 +204,4 @@ def materialize(layers, src_indices, dst_indices, write_pos, *, mask=None,
         setattr(args, name, one.address)
         setattr(args, name[:-len("indices")] + "index_stride", one.pitch)
     return Launch(layers.runtime, facts, 0, args, (layers, tensors, error_word),
-                  None)
+                  None, truth("check_rows", check_rows))

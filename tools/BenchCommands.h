@@ -1,0 +1,48 @@
+//===- BenchCommands.h - Subcommands of replay-bench ------------*- C++ -*-===//
+#ifndef REPLAYJIT_TOOLS_BENCHCOMMANDS_H
+#define REPLAYJIT_TOOLS_BENCHCOMMANDS_H
+
+#include "tools/DecodeBench.h"
+#include "tools/SpecOptions.h"
+
+#include <string>
+
+namespace replayjit::internal {
+
+/// Where a measurement goes, and what it is compared with.
+struct BenchOutput {
+  std::string json, html, against;
+
+  void addTo(CLI::App &app);
+};
+
+/// replay-bench decode: measures.
+class DecodeCommand {
+public:
+  explicit DecodeCommand(CLI::App &app);
+  int run();
+  CLI::App *app;
+
+private:
+  SpecOptions kernel;
+  DecodeBenchOptions bench;
+  BenchOutput output;
+  int ordinal = 0;
+  bool noPhases = false;
+};
+
+/// replay-bench page: shows what was measured before.
+class PageCommand {
+public:
+  explicit PageCommand(CLI::App &app);
+  int run();
+  CLI::App *app;
+
+private:
+  std::string file;
+  BenchOutput output;
+};
+
+} // namespace replayjit::internal
+
+#endif
