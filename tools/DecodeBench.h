@@ -18,6 +18,7 @@
 
 #include "kernels/Decode/DecodeSpec.h"
 #include "runtime/Device.h"
+#include "runtime/cache/TuningTable.h"
 #include "tools/Progress.h"
 
 #include <nlohmann/json_fwd.hpp>
@@ -31,6 +32,7 @@ struct DecodeBenchOptions {
   std::vector<int> batches = {1, 4, 16, 64, 256};
   int repeats = 20; ///< Replays of each graph of launches.
   bool phases = true;
+  const TuningTable *measured = nullptr; ///< Whose tunings count; may be null.
 };
 
 /// Each kernel is compared with fp64 before it is timed; one that is wrong is

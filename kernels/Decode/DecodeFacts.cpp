@@ -143,6 +143,7 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
         .doc = "Type of a, of which the gate is made",
         .flag = "--gate-type",
         .parts = {"gate"},
+        .isMinor = true,
         .draws = drawnFloats,
     }),
     fact<&DecodeSpec::betaType>({
@@ -153,6 +154,7 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
         .flag = "--beta-type",
         .parts = {"beta"},
         .isImplied = hasTypeOfGate,
+        .isMinor = true,
         .draws = drawnFloats,
     }),
     fact<&DecodeSpec::paramType>({
@@ -162,6 +164,7 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
         .doc = "Type of A_log",
         .flag = "--param-type",
         .parts = {"param"},
+        .isMinor = true,
         .draws = drawnFloats,
     }),
     fact<&DecodeSpec::biasType>({
@@ -172,6 +175,7 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
         .flag = "--bias-type",
         .parts = {"bias"},
         .isImplied = hasTypeOfParam,
+        .isMinor = true,
         .draws = drawnFloats,
     }),
     fact<&DecodeSpec::outType>({
@@ -207,6 +211,7 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
         .doc = "Type of all indices",
         .flag = "--index-type",
         .parts = {"", "", "", "idx32", "idx64"},
+        .isMinor = true,
         .draws = {I32, I32, I32, I64},
     }),
     fact<&DecodeSpec::qkL2Norm>({
@@ -215,6 +220,7 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
         .doc = "q and k are L2-normalized over K (eps 1e-6)",
         .flag = "--no-l2norm",
         .parts = {"nonorm", "l2norm"},
+        .isMinor = true,
         .draws = {true, true, true, true, true, false},
     }),
     fact<&DecodeSpec::gate>({
@@ -225,6 +231,7 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
         .flag = "--gate",
         .parts = {"", "lowerbound", "logdecay"},
         .isImplied = hasBoundedFormat,
+        .isMinor = true,
         .draws = {Gate::Softplus, Gate::Softplus, Gate::LowerBound,
                   Gate::LogDecay},
     }),
@@ -234,6 +241,7 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
         .doc = "beta is rounded through the type of b",
         .flag = "--beta-round",
         .parts = {"", "betaround"},
+        .isMinor = true,
         .draws = rarely,
     }),
     fact<&DecodeSpec::hasForceFlush>({
@@ -242,6 +250,7 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
         .doc = "The force_flush argument is present",
         .flag = "--no-force-flush",
         .parts = {"noforce", "force"},
+        .isMinor = true,
         .draws = {true, true, true, false},
     }),
     fact<&DecodeSpec::ringFormat>({
@@ -276,6 +285,7 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
         .doc = "q, k and v are three tensors instead of one",
         .flag = "--separate-qkv",
         .parts = {"", "qkv"},
+        .isMinor = true,
         .draws = rarely,
     }),
     fact<&DecodeSpec::hasRingIndices>({
@@ -284,6 +294,7 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
         .doc = "Rings have indices of their own",
         .flag = "--ring-indices",
         .parts = {"", "ringidx"},
+        .isMinor = true,
         .draws = rarely,
     }),
     fact<&DecodeSpec::hasDstIndices>({
@@ -308,6 +319,7 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
         .doc = "Materialize: the mask argument is present",
         .flag = "--no-mask",
         .parts = {"nomask", "mask"},
+        .isMinor = true,
         .draws = {true, true, false},
     }),
     fact<&DecodeSpec::trapOnError>({
@@ -316,6 +328,7 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
                "the whole context: for debugging",
         .flag = "--trap-on-error",
         .parts = {"", "trap"},
+        .isMinor = true,
         .draws = rarely,
     }),
     fact<&DecodeSpec::hasProgrammaticLaunch>({
@@ -331,6 +344,7 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
         .doc = "Slots that mean no request: below 0, or 0 too",
         .flag = "--null-slot",
         .parts = {"nullneg", "nullnonpos"},
+        .isMinor = true,
         .draws = {NullSlot::Negative, NullSlot::Negative, NullSlot::Negative,
                   NullSlot::NonPositive},
     }),
@@ -371,6 +385,7 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
         .doc = "How beta follows from b",
         .flag = "--beta",
         .parts = {"", "twobeta", "givenbeta"},
+        .isMinor = true,
         .draws = {Beta::Sigmoid, Beta::Sigmoid, Beta::Sigmoid,
                   Beta::TwiceSigmoid, Beta::Given},
     }),
@@ -381,6 +396,7 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
                "norm of 1 or less",
         .flag = "--unit-keys",
         .parts = {"", "unitkeys"},
+        .isMinor = true,
     }),
 };
 static_assert(isComplete<DecodeSpec>(decodeTable));
