@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <set>
 #include <span>
+#include <tuple>
 #include <utility>
 
 namespace replayjit::internal {
@@ -42,49 +43,68 @@ void DecodeSession::compareState(int step, int64_t slot,
     checkpointQuarters[quarter].add(pools.state, slot, 0, S, step);
 }
 
-void DecodeSession::compareLiveRow(int step, int index, Row &row) {
-  const DecodeArgs args = arguments(/*onDevice=*/false);
-  const DecodeToken token = readToken(spec, args, index);
-  std::vector<double> history; // S before the token
-  if (row.now.keepsToken(spec))
-    history = recurrence.state(index);
-  const DecodeRecurrence::Step truth = recurrence.step(index, token);
-  ++report.liveRowSteps;
-
-  out.accept(index, 0, out.inner());
+void DecodeSession::compareOutput(int step, int64_t place,
+                                  const std::vector<double> &truth) {
+  out.accept(place, 0, out.inner());
   for (int64_t e = 0; e < out.inner(); ++e)
-    if (out.isOutputPoison(index, e)) {
+    if (out.isOutputPoison(place, e)) {
       breakFlag(report, report.outputsAllWritten,
                 fmt::format("{} was not written at step {}",
-                            out.place(index, e), step));
+                            out.place(place, e), step));
       break;
     }
-  outSum.add(out, index, 0, truth.out, step);
+  outSum.add(out, place, 0, truth, step);
   if (int quarter = quarterOf(step, problem.steps); quarter >= 0)
-    outQuarters[quarter].add(out, index, 0, truth.out, step);
+    outQuarters[quarter].add(out, place, 0, truth, step);
+}
 
-  const std::vector<double> &S = recurrence.state(index);
+/// Leaves the recurrence behind the tokens that hold: all but of drafts.
+void DecodeSession::compareLiveRow(int step, int index, Row &row) {
+  const DecodeArgs args = arguments(/*onDevice=*/false);
+  std::vector<double> &S = recurrence.state(index);
+  std::vector<double> history; // S before the tokens
+  if (row.now.keepsToken(spec))
+    history = S;
+  const bool hasDrafts = traitsOf(spec).drafts;
+  std::pair<std::vector<double>, std::vector<double>> held;
+  if (hasDrafts) {
+    row.accepted = random.below(row.now.numTokens + 1);
+    held = {S, row.sums};
+  }
+  RingCursor cursor = row.now.end(spec);
+  for (int64_t t = 0; t < row.now.numTokens; ++t, ++cursor.writePos) {
+    const int64_t place = row.now.firstToken + t;
+    const DecodeToken token = readToken(spec, args, place);
+    const DecodeRecurrence::Step truth = recurrence.step(index, token);
+    ++report.liveRowSteps;
+    compareOutput(step, place, truth.out);
+    if (!row.now.flushes || row.now.keepsToken(spec))
+      compareAppended(step, row, cursor, token, truth.d);
+    if (hasDrafts && t + 1 == row.accepted)
+      held = {S, row.sums};
+  }
+  checkZeros(step, row.now, row.now.numTokens);
+
   if (row.now.trackSlot >= 0)
     compareState(step, row.now.trackSlot, S);
   if (row.now.flushes) {
     ++report.flushes;
     compareState(step, row.now.dstSlot, history.empty() ? S : history);
   }
-  if (!row.now.flushes || row.now.keepsToken(spec))
-    compareAppended(step, row, token, truth.d);
+  if (hasDrafts)
+    std::tie(S, row.sums) = std::move(held);
 }
 
-/// The ring row of the current token.
-void DecodeSession::compareAppended(int step, Row &row,
+/// The ring row of a token, behind those that `cursor` counts.
+void DecodeSession::compareAppended(int step, Row &row, RingCursor cursor,
                                     const DecodeToken &token,
                                     const std::vector<double> &d) {
   const int64_t slot = row.now.ringSlot;
-  const int m = row.now.cursor.writePos;
-  const int64_t place = ringRow(spec, row.now.cursor, m);
+  const int64_t place = ringRow(spec, cursor, cursor.writePos);
   acceptRing(slot, place);
 
   const bool hasSums = spec.ringFormat != RingFormat::Raw;
-  const bool startsRing = m == 0 || row.now.keepsToken(spec);
+  const bool startsRing = cursor.writePos == 0;
   for (int i = 0; i < HV * G; ++i)
     row.sums[i] = token.g[i] + (hasSums && !startsRing ? row.sums[i] : 0);
   for (int64_t hv = 0; hv < HV; ++hv) {
@@ -113,8 +133,9 @@ void DecodeSession::compareAppended(int step, Row &row,
 }
 
 /// Whatever a row wrote that shares its slot.
-void DecodeSession::acceptSharedRow(int index, const Row &row) {
-  out.accept(index, 0, out.inner());
+void DecodeSession::acceptSharedRow(const Row &row) {
+  for (int64_t t = 0; t < placesOf(row.now); ++t)
+    out.accept(row.now.firstToken + t, 0, out.inner());
   pools.state.accept(row.now.dstSlot, 0, pools.state.inner());
   if (row.now.trackSlot >= 0)
     pools.state.accept(row.now.trackSlot, 0, pools.state.inner());
@@ -123,17 +144,27 @@ void DecodeSession::acceptSharedRow(int index, const Row &row) {
       acceptRing(row.now.ringSlot, place);
 }
 
-void DecodeSession::checkPaddingRow(int step, int index) {
-  out.accept(index, 0, out.inner());
-  for (int64_t e = 0; e < out.inner(); ++e)
-    if (out.view().get(index, e) != 0) {
-      breakFlag(report, report.paddingRowsZero,
-                fmt::format("{} of a padding row is {} instead of 0 at step "
-                            "{}",
-                            out.place(index, e), out.view().get(index, e),
-                            step));
-      return;
-    }
+/// How many outputs are a row's, whether or not it has so many tokens.
+int64_t DecodeSession::placesOf(const DecodeRow &row) const {
+  return tokenRowsOf(spec) == TokenRows::Ragged ? row.numTokens : T;
+}
+
+/// Outputs of places without a token, from `firstToken` of the row's on.
+void DecodeSession::checkZeros(int step, const DecodeRow &row,
+                               int64_t firstToken) {
+  for (int64_t t = firstToken; t < placesOf(row); ++t) {
+    const int64_t place = row.firstToken + t;
+    out.accept(place, 0, out.inner());
+    for (int64_t e = 0; e < out.inner(); ++e)
+      if (out.view().get(place, e) != 0) {
+        breakFlag(report, report.paddingRowsZero,
+                  fmt::format("{} of a padding row is {} instead of 0 at step "
+                              "{}",
+                              out.place(place, e), out.view().get(place, e),
+                              step));
+        return;
+      }
+  }
 }
 
 void DecodeSession::checkErrorWord(int step) {
@@ -175,17 +206,27 @@ void DecodeSession::checkIntact(int step) {
 
 /// Moves a live row on as an engine would, and takes away what must not be read
 /// any more.
-void DecodeSession::advance(Row &row) {
-  row.cursor = nextCursor(spec, row.now.cursor, row.now.forced);
-  if (!row.now.flushes)
-    return;
-  if (row.now.dstSlot != row.now.slot) {
+void DecodeSession::advance(int index) {
+  Row &row = rows[index];
+  const bool hasDrafts = traitsOf(spec).drafts;
+  row.cursor = hasDrafts ? acceptedCursor(spec, row.now.cursor, row.now.forced,
+                                          row.accepted)
+                         : nextCursor(spec, row.now.cursor, row.now.forced);
+  if (row.now.flushes && row.now.dstSlot != row.now.slot) {
     pools.state.poison(row.now.slot, 0, pools.state.inner());
     std::swap(row.slot, row.dstSlot);
     if (!spec.hasRingIndices)
       row.ringSlot = row.slot;
   }
-  if (!traitsOf(spec).rings)
+  // A ring without room for two launches is folded between them.
+  if (row.cursor.writePos >= cursorEnd(spec)) {
+    const std::vector<double> &S = recurrence.state(index);
+    for (size_t e = 0; e < S.size(); ++e)
+      pools.state.view().set(row.slot, e, S[e]);
+    pools.state.dirty = true;
+    row.cursor.writePos = 0;
+  }
+  if (!traitsOf(spec).rings || !(row.now.flushes || hasDrafts))
     return;
   for (int j = row.cursor.writePos; j < L; ++j)
     poisonRing(row.now.ringSlot, ringRow(spec, row.cursor, j));
@@ -212,18 +253,18 @@ Status DecodeSession::runStep(int step, LoadedKernel &kernel,
 
   for (int i = 0; i < problem.batch; ++i) {
     if (!rows[i].now.isLive)
-      checkPaddingRow(step, i);
+      checkZeros(step, rows[i].now, 0);
     else if (rows[i].isShared)
-      acceptSharedRow(i, rows[i]);
+      acceptSharedRow(rows[i]);
     else
       compareLiveRow(step, i, rows[i]);
     noteValues();
   }
   checkErrorWord(step);
   checkIntact(step);
-  for (Row &row : rows)
-    if (row.now.isLive)
-      advance(row);
+  for (int i = 0; i < problem.batch; ++i)
+    if (rows[i].now.isLive)
+      advance(i);
   return Status::ok();
 }
 

@@ -54,7 +54,7 @@ struct DecodeProblem {
   /// Rows that stand at an illegal write_pos in every step: padding rows.
   struct BadCursor {
     int row;
-    int32_t writePos; ///< Outside 0..L-1.
+    int32_t writePos; ///< Outside 0..L-1; of drafts, 0..L-T.
   };
   std::vector<BadCursor> badCursors;
 
@@ -153,11 +153,12 @@ struct CheckReport {
 using ProgressFn = std::function<void(int stepsDone, int steps)>;
 
 /// Runs `problem` with `kernel`, made for its spec and tuning. Cursors move on
-/// the host as an engine would move them. Before a step the outputs, the ring
-/// rows that must not be read, unused slots and all padding hold the poison.
-/// An error means that the problem is not legal or the device failed; a kernel
-/// that computes wrongly is a report (see judge). Device memory is
-/// freed on return. `progress` may be empty.
+/// the host as an engine would move them, of drafts after a random number of
+/// them; rows have random numbers of drafts where the kernel is told them.
+/// Before a step the outputs, the ring rows that must not be read, unused slots
+/// and all padding hold the poison. An error means that the problem is not
+/// legal or the device failed; a kernel that computes wrongly is a report (see
+/// judge). Device memory is freed on return. `progress` may be empty.
 Result<CheckReport> checkDecode(Device &device, LoadedKernel &kernel,
                                 const LaunchConfig &launch,
                                 const DecodeProblem &problem,

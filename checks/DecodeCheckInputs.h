@@ -18,6 +18,8 @@ public:
                bool slowGates, uint64_t seed);
 
   double gaussian(double deviation) { return normal(random) * deviation; }
+  /// 0 .. end-1
+  int below(int64_t end) { return int(random() % uint64_t(end)); }
 
   /// An element of `a` of a token that goes to ring row `ringRow`. With
   /// mixedGates and slowGates see DecodeProblem.

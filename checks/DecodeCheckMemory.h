@@ -52,7 +52,8 @@ public:
   /// Rows of tensors are `rowPadding` elements apart or a multiple, indices
   /// `indexStride` or a few more: no two arguments alike.
   ArgumentMirrors(const MirrorLayout &layout, ArgumentTable table, int64_t rows,
-                  int64_t rowPadding, int64_t indexStride, bool hasErrorWord);
+                  int64_t tokens, int64_t rowPadding, int64_t indexStride,
+                  bool hasErrorWord);
 
   TensorMirror &operator[](std::string_view name) { return all.at(name); }
   std::vector<TensorMirror *> list();
@@ -94,7 +95,8 @@ Status checkSpacing(int slotPadding, int indexStride);
 
 /// What the memory of a check follows from, beside its spec.
 struct MemoryShape {
-  int64_t rows, slots; ///< Slots or rings, whichever are more.
+  int64_t rows;  ///< Of inputs: the tokens.
+  int64_t slots; ///< Slots or rings, whichever are more.
   int64_t layers = 1;
   int rowPadding = 0, slotPadding = 0, indexStride = 1;
 };

@@ -191,22 +191,24 @@ static Status checkEvents(const DecodeProblem &problem) {
     if (Status status = at("tracks.step", track.step, "tracks.row", track.row);
         !status)
       return status;
-  auto outsideRing = [&](const char *field, int32_t value, const char *what) {
-    if (value < 0 || value >= spec.ringDepth)
+  auto outside = [](const char *field, int32_t value, const char *what,
+                    int end) {
+    if (value < 0 || value >= end)
       return Status::ok();
     return Status::invalid(
         fmt::format("{}: {} is a legal {}; it must be outside 0 to {}", field,
-                    value, what, spec.ringDepth - 1));
+                    value, what, end - 1));
   };
   for (const DecodeProblem::BadCursor &bad : problem.badCursors)
-    for (Status status :
-         {insideRange("badCursors.row", bad.row, problem.batch),
-          outsideRing("badCursors.writePos", bad.writePos, "cursor")})
+    for (Status status : {insideRange("badCursors.row", bad.row, problem.batch),
+                          outside("badCursors.writePos", bad.writePos, "cursor",
+                                  cursorEnd(spec))})
       if (!status)
         return status;
   for (const DecodeProblem::BadBase &bad : problem.badBases)
-    for (Status status : {insideRange("badBases.row", bad.row, problem.batch),
-                          outsideRing("badBases.base", bad.base, "base")})
+    for (Status status :
+         {insideRange("badBases.row", bad.row, problem.batch),
+          outside("badBases.base", bad.base, "base", spec.ringDepth)})
       if (!status)
         return status;
   return Status::ok();
@@ -266,7 +268,7 @@ Status validateProblem(const DecodeProblem &problem) {
         within("rowPadding", problem.rowPadding, 0, mostSpacing),
         checkSpacing(problem.slotPadding, problem.indexStride),
         checkMemory(spec,
-                    {.rows = problem.batch,
+                    {.rows = int64_t(problem.batch) * tokensPerRow(spec),
                     .slots = std::max(problem.slots, problem.ringSlotCount()),
                     .rowPadding = problem.rowPadding,
                     .slotPadding = problem.slotPadding,
@@ -276,7 +278,7 @@ Status validateProblem(const DecodeProblem &problem) {
 
   if (!traitsOf(spec).tokens)
     return Status::invalid(fmt::format("family: {} is not allowed here; it "
-                                       "must be replay or packed",
+                                       "must be replay, packed or verify",
                                        wordOf(spec.family)));
   if (!(std::isfinite(problem.lowerBound) && problem.lowerBound < 0))
     return Status::invalid(

@@ -31,26 +31,30 @@ private:
     RingCursor cursor;
     bool isShared = false;
     DecodeRow now;            ///< What the current step does.
+    int accepted = 1;         ///< So many of its tokens hold.
     std::vector<double> sums; ///< P of the newest ring row, in fp64.
   };
 
   DecodeArgs arguments(bool onDevice);
   void placeRows();
   void writeIndices(int step);
+  void placeTokens(int step);
   void fillInputs(int step);
   void poisonRing(int64_t ringSlot, int64_t place);
   void acceptRing(int64_t ringSlot, int64_t place);
 
   void compareLiveRow(int step, int index, Row &row);
-  void compareAppended(int step, Row &row, const DecodeToken &token,
-                       const std::vector<double> &d);
+  void compareOutput(int step, int64_t place, const std::vector<double> &truth);
+  void compareAppended(int step, Row &row, RingCursor cursor,
+                       const DecodeToken &token, const std::vector<double> &d);
   void compareState(int step, int64_t slot, const std::vector<double> &S);
-  void acceptSharedRow(int index, const Row &row);
-  void checkPaddingRow(int step, int index);
+  void acceptSharedRow(const Row &row);
+  void checkZeros(int step, const DecodeRow &row, int64_t firstToken);
+  int64_t placesOf(const DecodeRow &row) const;
   void checkErrorWord(int step);
   void checkIntact(int step);
   void checkSteady();
-  void advance(Row &row);
+  void advance(int index);
   void noteValues();
 
   Device &device;
@@ -58,6 +62,7 @@ private:
   const DecodeSpec &spec;
   const int H, HV, K, V, L;
   const int G; ///< Gates of a token and value head.
+  const int T; ///< Tokens that a row has at most.
   RandomInputs random;
 
   ArgumentMirrors tensors;

@@ -14,11 +14,12 @@ static MirrorLayout layoutOf(const DecodeProblem &problem) {
 DecodeSession::DecodeSession(Device &device, const DecodeProblem &problem)
     : device(device), problem(problem), spec(problem.spec), H(spec.numKeyHeads),
       HV(spec.numValueHeads), K(spec.headDimK), V(spec.headDimV),
-      L(spec.ringDepth), G(gateWidth(spec)),
+      L(spec.ringDepth), G(gateWidth(spec)), T(tokensPerRow(spec)),
       random(spec, problem.lowerBound, problem.mixedGates, problem.slowGates,
              problem.seed),
       tensors(layoutOf(problem), decodeArguments(), problem.batch,
-              problem.rowPadding, problem.indexStride, problem.hasErrorWord),
+              problem.batch * tokensPerRow(spec), problem.rowPadding,
+              problem.indexStride, problem.hasErrorWord),
       pools(layoutOf(problem).pools(problem.slots, problem.ringSlotCount(),
                                     problem.firstSlot, problem.slotPadding)),
       out(tensors["out"]),
@@ -49,6 +50,7 @@ DecodeArgs DecodeSession::arguments(bool onDevice) {
   args.slots = problem.firstSlot + problem.slots;
   if (spec.hasRingIndices)
     args.ringSlots = problem.firstSlot + problem.ringSlotCount();
+  args.tokens = problem.batch * T;
   args.layer = problem.layer;
   args.scale = problem.scale != 0 ? problem.scale
                                   : float(1 / std::sqrt(double(spec.headDimK)));
@@ -72,7 +74,7 @@ void DecodeSession::placeRows() {
                                             ? (i + 1) % problem.ringSlotCount()
                                             : problem.rowRingSlots[i]);
     if (problem.staggered)
-      row.cursor = {i % L, spec.isCircular ? (2 * i + 1) % L : 0};
+      row.cursor = {i % cursorEnd(spec), spec.isCircular ? (2 * i + 1) % L : 0};
     for (const DecodeProblem::BadCursor &bad : problem.badCursors)
       if (bad.row == i)
         row.cursor.writePos = bad.writePos;
@@ -131,12 +133,28 @@ void DecodeSession::writeIndices(int step) {
     tensors["ringBase"].set(i, row.cursor.base);
     tensors["forceFlush"].set(i, 0);
   }
+  placeTokens(step);
   for (const DecodeProblem::ForcedFlush &forced : problem.forcedFlushes)
     if (forced.step == step) // any value but 0 means yes
       tensors["forceFlush"].set(forced.row, forced.row % 2 ? -1 : 1);
   for (const DecodeProblem::Track &track : problem.tracks)
     if (track.step == step)
       tensors["trackIndices"].set(track.row, problem.slotNumber(track.slot));
+}
+
+/// How many tokens each row has, where the kernel is told: 0 to T, and T as
+/// often as all others.
+void DecodeSession::placeTokens(int step) {
+  int next = 0;
+  for (int i = 0; i < problem.batch; ++i) {
+    int count = T;
+    if (tokenRowsOf(spec) != TokenRows::Full && step >= 0 && random.below(2))
+      count = random.below(T + 1);
+    tensors["tokenCounts"].set(i, count);
+    tensors["tokenOffsets"].set(i, next);
+    next += count;
+  }
+  tensors["tokenOffsets"].set(problem.batch, next);
 }
 
 /// Fresh inputs of a step. Those of padding rows are poison.
@@ -147,30 +165,31 @@ void DecodeSession::fillInputs(int step) {
   // Without normalization k must come with a norm near 1 by itself: the delta
   // rule diverges where beta * |k|^2 > 2.
   double qkDeviation = spec.qkL2Norm ? 1 : 1 / std::sqrt(double(K));
+  for (TensorMirror *mirror : inputs)
+    mirror->fill(poisonBits(mirror->type, problem.poison));
   for (int i = 0; i < problem.batch; ++i) {
     rows[i].now = readRow(spec, args, i);
     const DecodeRow &now = rows[i].now;
     if (!now.isLive) {
       errors.add(now.error, i, problem.layer, now.badValue);
-      for (TensorMirror *mirror : inputs)
-        if (mirror->present)
-          mirror->poison(i, 0, mirror->inner());
       continue;
     }
-    for (int e = 0; e < H * K; ++e)
-      host.q.set(i, e, random.gaussian(qkDeviation));
-    for (int e = 0; e < H * K; ++e)
-      host.k.set(i, e, random.gaussian(qkDeviation));
-    for (int e = 0; e < HV * V; ++e)
-      host.v.set(i, e, random.gaussian(1));
-    for (int hv = 0; hv < HV; ++hv) {
-      for (int c = 0; c < G; ++c)
-        host.a.set(i, hv * G + c, random.gateInput(now.cursor.writePos, c));
-      host.b.set(i, hv, random.betaInput());
+    for (int t = 0; t < now.numTokens; ++t) {
+      const int64_t place = now.firstToken + t;
+      for (int e = 0; e < H * K; ++e)
+        host.q.set(place, e, random.gaussian(qkDeviation));
+      for (int e = 0; e < H * K; ++e)
+        host.k.set(place, e, random.gaussian(qkDeviation));
+      for (int e = 0; e < HV * V; ++e)
+        host.v.set(place, e, random.gaussian(1));
+      for (int hv = 0; hv < HV; ++hv) {
+        for (int c = 0; c < G; ++c)
+          host.a.set(place, hv * G + c,
+                     random.gateInput(now.cursor.writePos + t, c));
+        host.b.set(place, hv, random.betaInput());
+      }
     }
   }
-  for (TensorMirror *mirror : inputs)
-    mirror->dirty = true;
   out.fill(outputPoisonBits(out.type));
 }
 

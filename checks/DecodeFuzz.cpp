@@ -79,6 +79,7 @@ void drawLargeHeads(Draw &draw, DecodeSpec &spec) {
   spec.headDimK = draw.of({draw.between(129, 256), 256, spec.headDimK});
   spec.headDimV = draw.of({draw.between(129, 256), 256, spec.headDimV});
   spec.ringDepth = draw.of({1, 2, 3, 4});
+  spec.numTokens = std::min(spec.numTokens, 3);
 }
 
 bool hasLargeHeads(const DecodeSpec &spec) {
@@ -96,7 +97,8 @@ void fitToFormat(DecodeSpec &spec, float &lowerBound) {
   spec.hasUnitKeys = spec.hasUnitKeys || !spec.qkL2Norm;
   if (spec.ringType == DataType::F16)
     spec.ringType = DataType::BF16;
-  lowerBound = std::max(lowerBound, -80.0f / float(spec.ringDepth - 1));
+  const int rows = spec.ringDepth - (traitsOf(spec).drafts ? 0 : 1);
+  lowerBound = std::max(lowerBound, -80.0f / float(rows));
 }
 
 /// What Triton's signature has no argument for.
@@ -135,6 +137,11 @@ DecodeSpec drawSpec(Draw &draw, float &lowerBound) {
   }
   if (spec.abi == LaunchAbi::Triton)
     fitToTriton(spec);
+  if (traits.drafts) {
+    spec.isCircular = true;
+    spec.hasTrackIndices = false;
+    spec.ringDepth = std::max(spec.ringDepth, spec.numTokens);
+  }
   if (spec.isCircular)
     spec.ringDepth = std::max(spec.ringDepth, 2);
   if (spec.ringFormat != RingFormat::Raw)

@@ -490,6 +490,7 @@ Result<std::vector<DecodeCase>> decodeSuite(const std::string &suite,
                            {"formats", addFormats},
                            {"indices", addIndices},
                            {"materialize", addMaterialize},
+                           {"verify", addVerify},
                            {"triton", addTriton},
                            {"long", addLong}})
     if (suite == list.name || suite == "emulation" || suite == "gpu")
@@ -498,7 +499,7 @@ Result<std::vector<DecodeCase>> decodeSuite(const std::string &suite,
     return Status::invalid(
         fmt::format("suite: '{}' is unknown; allowed are small, emulation, "
                     "real, gpu, kda, kda-real, packed, formats, indices, "
-                    "materialize, triton, long",
+                    "materialize, verify, triton, long",
                     suite));
   return cases;
 }

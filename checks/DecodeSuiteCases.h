@@ -116,6 +116,7 @@ void addPacked(std::vector<DecodeCase> &cases, const Target &target);
 void addFormats(std::vector<DecodeCase> &cases, const Target &target);
 void addIndices(std::vector<DecodeCase> &cases, const Target &target);
 void addMaterialize(std::vector<DecodeCase> &cases, const Target &target);
+void addVerify(std::vector<DecodeCase> &cases, const Target &target);
 void addTriton(std::vector<DecodeCase> &cases, const Target &target);
 void addLong(std::vector<DecodeCase> &cases, const Target &target);
 

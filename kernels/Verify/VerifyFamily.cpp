@@ -48,6 +48,7 @@ const FamilyDescriptor verifyFamily = {
                .drafts = true,
                .rings = true,
                .forcedFlush = true},
+    .draws = 1,
     .args = &structOf<DecodeArgs>,
     .parameters = decodeParameters,
     .validate = checkAll,

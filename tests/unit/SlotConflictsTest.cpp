@@ -22,7 +22,8 @@ const std::string because =
 
 /// A launch on host memory: one entry a row.
 struct Rows {
-  ints state = {}, ring = {}, dst = {}, track = {}, writePos = {}, forced = {};
+  ints state = {}, ring = {}, dst = {}, track = {}, writePos = {}, base = {},
+       forced = {};
 
   std::string said(const DecodeSpec &spec) {
     DecodeArgs args;
@@ -33,6 +34,7 @@ struct Rows {
                                 {&DecodeArgs::dstIndices, &dst},
                                 {&DecodeArgs::trackIndices, &track},
                                 {&DecodeArgs::writePos, &writePos},
+                                {&DecodeArgs::ringBase, &base},
                                 {&DecodeArgs::forceFlush, &forced}}) {
       array->resize(state.size());
       args.*field = addressOf(*array);

@@ -82,15 +82,17 @@ def recommend(spec: Spec, rows: int,
 
 
 def advance(spec: Spec, write_pos: int, base: int = 0,
-            forced: bool = False) -> Tuple[int, int]:
+            forced: bool = False, accepted: int = 1) -> Tuple[int, int]:
     """Where a cursor stands after a step that was or was not forced to flush, for
-    callers that keep cursors on the host. Raises ValueError for a cursor that is
-    not in the ring."""
+    callers that keep cursors on the host. Of a launch of `verify` the first
+    `accepted` tokens hold. Raises ValueError for a cursor that is not in the
+    ring."""
     instance("spec", spec, Spec)
     write_pos = c_int32(number("write_pos", write_pos, c_int32))
     base = c_int32(number("base", base, c_int32))
-    check(library().replayjit_ring_cursor_advance(
-        spec, byref(write_pos), byref(base), truth("forced", forced)))
+    check(library().replayjit_ring_cursor_accept(
+        spec, byref(write_pos), byref(base), truth("forced", forced),
+        number("accepted", accepted, c_int32)))
     return write_pos.value, base.value
 
 
