@@ -2,6 +2,7 @@
 
 #include "kernels/Families.h"
 #include "replayjit/replayjit_describe.h"
+#include "replayjit/replayjit_state.h"
 #include "runtime/cache/TuningTable.h"
 #include "runtime/capi/Handles.h"
 #include "runtime/capi/Structs.h"

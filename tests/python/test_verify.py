@@ -5,7 +5,7 @@ import array
 import unittest
 
 from recurrence import Batch, Shape, emulation, error, tensor, values
-from replayjit import verify
+from replayjit import Spec, advance, verify
 
 
 class VerifyTest(unittest.TestCase):
@@ -43,10 +43,14 @@ class VerifyTest(unittest.TestCase):
                 request.state = held
             self.assertLess(error(values(batch.out), expected), 2e-6)
             states = batch.state_of(values(batch.state), 3)
+            spec = Spec(family="verify", is_circular=True, ring_depth=shape.L,
+                        num_tokens=T)
+            after = advance(spec, cursor, base, accepted=hold)
             if cursor > 0 and cursor + 2 * T > shape.L:
                 self.assertLess(error(states, start), 1e-6)
                 base, cursor = (base + cursor) % shape.L, 0
             cursor += hold
+            self.assertEqual(after, (cursor, base))
 
     def test_gated_delta_net(self):
         self.check_accepted(2, Shape(L=5), [2, 0, 1, 2, 1, 2])

@@ -9,6 +9,8 @@
 
 #include "Request.h"
 
+#include <replayjit/replayjit_state.h>
+
 using namespace replayjit;
 
 int main() {

@@ -133,8 +133,7 @@ typedef enum replayjit_ring_format_t {
   REPLAYJIT_RING_PREDECAYED = 2 /* P and k exp(-P) */
 } replayjit_ring_format_t;
 
-/* Which tokens a row of VERIFY has. Inputs and outputs are lists of the tokens of
- * all rows, and row r has those from place r*T on. */
+/* Which tokens row r of VERIFY has, in lists of those of all: from r*T on */
 typedef enum replayjit_token_rows_t {
   REPLAYJIT_TOKENS_FULL = 0,    /* T of them. */
   REPLAYJIT_TOKENS_COUNTED = 1, /* token_counts[r] of them. */
@@ -542,8 +541,8 @@ replayjit_kernel_tuning(const replayjit_kernel_t *kernel,
  * dense. What the spec does not have is ignored. Strides and pitches are at most
  * 2^32 bytes. Inputs may repeat (stride 0); indices of slots that are written may
  * not where there are two rows or more. Tensors of `tokens` list one a row; of
- * VERIFY those of all rows (see replayjit_token_rows_t). A row of VERIFY without
- * tokens is padding; outputs at its places past its last token are zeros. */
+ * VERIFY see replayjit_token_rows_t. There a row without tokens is padding, and
+ * outputs at its places past its last token are zeros. */
 typedef struct replayjit_decode_args_t {
   uint32_t struct_size;
   uint32_t reserved;
@@ -570,8 +569,7 @@ typedef struct replayjit_decode_args_t {
   int64_t k_pitch;
   uint64_t g_ring; /* [ring_slots, HV, L], KDA [.., HV, L, K] */
   int64_t g_pitch;
-  uint64_t force_flush; /* [B] int32, if has_force_flush: not 0: REPLAY writes
-                         * the state, VERIFY that before the tokens */
+  uint64_t force_flush; /* [B] int32, if has_force_flush */
   float scale;          /* Of q, after its norm [1] */
   float lower_bound;    /* Of that gate: finite, negative [-5] */
   uint64_t k;           /* [tokens, H, K], if has_separate_qkv */
@@ -686,28 +684,13 @@ REPLAYJIT_API void replayjit_error_word_init(replayjit_error_word_t *word);
  * file unless it fails (but see CHECK_MEMORY), so the stream may be under
  * capture. The arguments are copied; memory they point to is used in stream
  * order. Cursors are the caller's: see replayjit_ring_cursor_advance. Under
- * emulation the launch is done when this returns, and its fault is the error.
- */
+ * emulation the launch is done when this returns, its fault is the error. */
 REPLAYJIT_API replayjit_error_t *
 replayjit_kernel_launch(const replayjit_kernel_t *kernel, void *stream,
                         const replayjit_decode_args_t *args, uint32_t flags);
 REPLAYJIT_API replayjit_error_t *replayjit_kernel_launch_materialize(
     const replayjit_kernel_t *kernel, void *stream,
     const replayjit_materialize_args_t *args, uint32_t flags);
-
-/* The cursor of a slot: *write_pos rows are in its ring, the oldest at *base (0
- * unless is_circular). Moves it as a launch does that was (1) or was not (0)
- * forced to flush. Once per step, whatever the number of layers. */
-REPLAYJIT_API replayjit_error_t *
-replayjit_ring_cursor_advance(const replayjit_decode_spec_t *spec,
-                              int32_t *write_pos, int32_t *base,
-                              int32_t forced);
-/* The same after a launch of VERIFY: the first `accepted` of the row's tokens
- * hold, 0..T and at most as many as it had. Of other families it is 1. */
-REPLAYJIT_API replayjit_error_t *
-replayjit_ring_cursor_accept(const replayjit_decode_spec_t *spec,
-                             int32_t *write_pos, int32_t *base, int32_t forced,
-                             int32_t accepted);
 
 #ifdef __cplusplus
 }

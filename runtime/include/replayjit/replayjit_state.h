@@ -15,6 +15,22 @@
 extern "C" {
 #endif
 
+/*===- Cursors that the caller keeps --------------------------------------===*/
+
+/* The cursor of a slot: *write_pos rows are in its ring, the oldest at *base (0
+ * unless is_circular). Moves it as a launch does that was (1) or was not (0)
+ * forced to flush. Once per step, whatever the number of layers. */
+REPLAYJIT_API replayjit_error_t *
+replayjit_ring_cursor_advance(const replayjit_decode_spec_t *spec,
+                              int32_t *write_pos, int32_t *base,
+                              int32_t forced);
+/* The same after a launch of VERIFY: the first `accepted` of the row's tokens
+ * hold, 0..T and at most as many as it had. Of other families it is 1. */
+REPLAYJIT_API replayjit_error_t *
+replayjit_ring_cursor_accept(const replayjit_decode_spec_t *spec,
+                             int32_t *write_pos, int32_t *base, int32_t forced,
+                             int32_t accepted);
+
 /*===- Sizing: plain arithmetic -------------------------------------------===*/
 
 /* Bytes of one state and of one ring of one layer. */
