@@ -489,8 +489,8 @@ Result<std::vector<DecodeCase>> decodeSuite(const std::string &suite,
   for (const List &list : {List{"packed", addPacked},
                            {"formats", addFormats},
                            {"indices", addIndices},
-                           {"verify", addVerify},
                            {"materialize", addMaterialize},
+                           {"verify", addVerify},
                            {"triton", addTriton},
                            {"long", addLong}})
     if (suite == list.name || suite == "emulation" || suite == "gpu")
@@ -499,7 +499,7 @@ Result<std::vector<DecodeCase>> decodeSuite(const std::string &suite,
     return Status::invalid(
         fmt::format("suite: '{}' is unknown; allowed are small, emulation, "
                     "real, gpu, kda, kda-real, packed, formats, indices, "
-                    "verify, materialize, triton, long",
+                    "materialize, verify, triton, long",
                     suite));
   return cases;
 }

@@ -34,8 +34,8 @@ DecodeCase materializeCase(std::string name, MaterializeProblem problem);
 ///   packed     the packed decode kernels
 ///   formats    prefix, predecayed and circular rings
 ///   indices    index arguments, error word, separate q, k and v
-///   verify     the verify kernels
 ///   materialize  the materialize kernels
+///   verify     the verify kernels
 ///   triton     the launch ABI triton
 ///   long       2,000 steps of tiny heads
 /// `emulation` has all of the lists but the real ones.

@@ -5,7 +5,7 @@ import array
 import unittest
 
 from recurrence import Batch, Shape, emulation, error, tensor, values
-from replayjit import fused_recurrent_linear_replayssm_verify as verify
+from replayjit import Spec, advance, verify
 
 
 class VerifyTest(unittest.TestCase):
@@ -22,7 +22,7 @@ class VerifyTest(unittest.TestCase):
         for name in ("write_pos", "cache_base"):
             inputs[name] = tensor(self.runtime, keywords.pop(name), rows,
                                   dtype="int32")
-        result = verify(**inputs, num_tokens=T, **keywords)
+        result = verify(**inputs, max_spec_len=T, **keywords)
         self.assertEqual(result, (batch.out, batch.state))
 
     def check_accepted(self, T, shape, accepted, **keywords):
@@ -43,10 +43,14 @@ class VerifyTest(unittest.TestCase):
                 request.state = held
             self.assertLess(error(values(batch.out), expected), 2e-6)
             states = batch.state_of(values(batch.state), 3)
+            spec = Spec(family="verify", is_circular=True, ring_depth=shape.L,
+                        num_tokens=T)
+            after = advance(spec, cursor, base, accepted=hold)
             if cursor > 0 and cursor + 2 * T > shape.L:
                 self.assertLess(error(states, start), 1e-6)
                 base, cursor = (base + cursor) % shape.L, 0
             cursor += hold
+            self.assertEqual(after, (cursor, base))
 
     def test_gated_delta_net(self):
         self.check_accepted(2, Shape(L=5), [2, 0, 1, 2, 1, 2])
@@ -65,25 +69,25 @@ class VerifyTest(unittest.TestCase):
         batch = Batch(self.runtime, Shape(L=4), rows=[3, -1, -1, -1, 0, 0])
         counts = tensor(self.runtime, [1, 0, 2], 3, dtype="int32")
         self.launch(batch, [3, 2, 0], 2, write_pos=[0] * 3, cache_base=[0] * 3,
-                    token_counts=counts)
+                    num_tokens=counts)
         self.assertLess(error(values(batch.out), batch.expected_out()), 2e-6)
 
     def test_ragged_rows(self):
         batch = Batch(self.runtime, Shape(L=6), rows=[3, 0, 0, 0])
         offsets = tensor(self.runtime, [0, 1, 1, 4], 4, dtype="int32")
         self.launch(batch, [3, 2, 0], 3, write_pos=[0] * 3, cache_base=[0] * 3,
-                    token_offsets=offsets)
+                    query_start_loc=offsets)
         self.assertLess(error(values(batch.out), batch.expected_out()), 2e-6)
 
     def test_refused(self):
         batch = Batch(self.runtime, Shape(L=4), rows=[3, 3, 0])
         start = dict(write_pos=[0, 0], cache_base=[0, 0])
         with self.assertRaisesRegex(ValueError, "3 tokens are not allowed; 2 "
-                                    "rows of num_tokens = 2 have 4"):
+                                    "rows of max_spec_len = 2 have 4"):
             self.launch(batch, [3, 0], 2, **start)
         two = tensor(self.runtime, [1, 1, 1], 3, dtype="int32")
-        with self.assertRaisesRegex(ValueError, "token_counts: it must be None"):
-            self.launch(batch, [3, 0], 2, token_counts=two, token_offsets=two,
+        with self.assertRaisesRegex(ValueError, "num_tokens: it must be None"):
+            self.launch(batch, [3, 0], 2, num_tokens=two, query_start_loc=two,
                         **start)
         batch = Batch(self.runtime, Shape(L=4), rows=[3] * 5)
         with self.assertRaisesRegex(ValueError, "ringDepth: 4 is not allowed "

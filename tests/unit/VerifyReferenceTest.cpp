@@ -132,8 +132,8 @@ TEST_CASE("ragged rows outside of the list are reported", "[reference]") {
                    {0, 3, ErrorKind::TokenCount, 3},
                    {2, 1, ErrorKind::TokenCount, -1}}) {
     CAPTURE(bad.first, bad.end);
-    Launch launch(spec, 1, 2);
-    launch.args.tokens = 4;
+    Launch launch(spec, 2, 2);
+    launch.args.batch = 1; // Of a list that has the tokens of two.
     launch.freshInputs();
     const DecodeTensors t = launch.tensors();
     t.tokenOffsets.set(0, 0, bad.first);

@@ -34,6 +34,7 @@ _FIELDS = {
     "mixed_qkv": "q", "A_log": "a_log", "initial_state": "state",
     "d_cache": "d_ring", "k_cache": "k_ring", "g_cache": "g_ring",
     "ssm_state_indices": "state_indices", "cache_base": "ring_base",
+    "num_tokens": "token_counts", "query_start_loc": "token_offsets",
 }
 
 #: What the operands say of a spec.
@@ -50,7 +51,7 @@ _WRITTEN = ("initial_state", "d_cache", "k_cache", "g_cache", "out")
 
 #: Operands that may be None.
 _OPTIONAL = ("force_flush", "cache_base", "ring_indices", "dst_indices",
-             "track_indices", "token_counts", "token_offsets")
+             "track_indices", "num_tokens", "query_start_loc")
 
 
 @functools.lru_cache(maxsize=None)
@@ -80,9 +81,9 @@ def _look_at_state(tensor, out):
     return operand("initial_state", tensor, (None,) * 4, FLOATS)
 
 
-def _look_at_inputs(tensors, gates, num_tokens, found):
+def _look_at_inputs(tensors, gates, max_spec_len, found):
     """Fills in `found` for all but the rings; returns H. A row of a has the
-    shape of _GATES[gates]. Each row of the batch has `num_tokens` of the tokens,
+    shape of _GATES[gates]. Each row of the batch has `max_spec_len` of the tokens,
     unless there are offsets."""
     state = found["initial_state"] = _look_at_state(tensors["initial_state"],
                                                     tensors["out"])
@@ -111,20 +112,20 @@ def _look_at_inputs(tensors, gates, num_tokens, found):
     found["out"] = operand("out", tensors["out"], (tokens, 1, HV, V), FLOATS)
     index = found["ssm_state_indices"] = operand(
         "ssm_state_indices", tensors["ssm_state_indices"],
-        (tokens if num_tokens == 1 and "token_offsets" not in tensors
+        (tokens if max_spec_len == 1 and "query_start_loc" not in tensors
          else None,), INDICES)
     B, = index.shape
-    if "token_offsets" in tensors:
-        found["token_offsets"] = operand(
-            "token_offsets", tensors["token_offsets"], (B + 1,), (I32,), free=0)
-    elif tokens != B * num_tokens:
+    if "query_start_loc" in tensors:
+        found["query_start_loc"] = operand(
+            "query_start_loc", tensors["query_start_loc"], (B + 1,), (I32,), free=0)
+    elif tokens != B * max_spec_len:
         raise ValueError(
-            f"out: {tokens} tokens are not allowed; {B} rows of num_tokens = "
-            f"{num_tokens} have {B * num_tokens}, or token_offsets says which")
+            f"out: {tokens} tokens are not allowed; {B} rows of max_spec_len = "
+            f"{max_spec_len} have {B * max_spec_len}, or query_start_loc says which")
     for name in ("ring_indices", "dst_indices", "track_indices"):
         if name in tensors:
             found[name] = operand(name, tensors[name], (B,), (index.type,))
-    for name in ("write_pos", "force_flush", "cache_base", "token_counts"):
+    for name in ("write_pos", "force_flush", "cache_base", "num_tokens"):
         if name in tensors:
             found[name] = operand(name, tensors[name], (B,), (I32,), free=0)
     return H
@@ -166,7 +167,7 @@ def _gate_of(tensors, lower_bound, log_decay):
 def _decode(family, gates, tensors, scale, use_qk_l2norm_in_kernel, lower_bound,
             ring_format, error_word, layer, null_slot, beta_round, readout,
             batch_invariant, check_rows, log_decay, beta, unit_keys=False,
-            num_tokens=1):
+            max_spec_len=1):
     """The Launch of a step with `tensors`, by name."""
     mixed = tensors["mixed_qkv"]
     if isinstance(mixed, (tuple, list)):
@@ -177,8 +178,8 @@ def _decode(family, gates, tensors, scale, use_qk_l2norm_in_kernel, lower_bound,
     gate = _gate_of(tensors, lower_bound, log_decay)
     runtime = common_runtime(tensors, on_host=True)
     found = {}
-    num_tokens = number("num_tokens", num_tokens, c_int32)
-    H = _look_at_inputs(tensors, gates, num_tokens, found)
+    max_spec_len = number("max_spec_len", max_spec_len, c_int32)
+    H = _look_at_inputs(tensors, gates, max_spec_len, found)
     is_kda = gates != "head"
     L, ring_type = 1, F32
     if family != _PACKED:
@@ -216,9 +217,9 @@ def _decode(family, gates, tensors, scale, use_qk_l2norm_in_kernel, lower_bound,
         null_slot=null_slot_of(null_slot),
         readout=choice("readout", readout), alignment=0 if bits % 16 else 16,
         beta=choice("beta", beta), has_unit_keys=truth("unit_keys", unit_keys),
-        num_tokens=num_tokens,
-        token_rows=choice("token_rows", "counted" if "token_counts" in found
-                          else "ragged" if "token_offsets" in found else "full"))
+        num_tokens=max_spec_len,
+        token_rows=choice("token_rows", "counted" if "num_tokens" in found
+                          else "ragged" if "query_start_loc" in found else "full"))
     B = number("batch", index.shape[0], c_int32)
     rings = found["d_cache"].shape[0] if family != _PACKED else slots
     args = _abi.DecodeArgs(
@@ -343,18 +344,19 @@ fused_recurrent_gdn_replayssm_decode = fused_recurrent_linear_replayssm_decode
 
 
 @operator
-def fused_recurrent_linear_replayssm_verify(
+def verify(
         mixed_qkv: Union[Tensor, Tuple[Tensor, Tensor, Tensor]], a: Tensor,
-        b: Tensor, A_log: Tensor, dt_bias: Tensor, scale: float,
-        initial_state: Tensor, d_cache: Tensor, k_cache: Tensor, g_cache: Tensor,
-        out: Tensor, ssm_state_indices: Tensor, write_pos: Tensor,
-        cache_base: Tensor, num_tokens: int,
+        b: Tensor, A_log: Tensor, dt_bias: Tensor, initial_state: Tensor,
+        d_cache: Tensor, k_cache: Tensor, g_cache: Tensor, out: Tensor,
+        ssm_state_indices: Tensor, write_pos: Tensor, cache_base: Tensor,
+        max_spec_len: int, scale: Optional[float] = None,
         force_flush: Optional[Tensor] = None,
-        use_qk_l2norm_in_kernel: bool = False, is_kda: bool = False, *,
-        token_counts: Optional[Tensor] = None,
-        token_offsets: Optional[Tensor] = None,
+        use_qk_l2norm_in_kernel: bool = True, is_kda: bool = False, *,
+        query_start_loc: Optional[Tensor] = None,
+        num_tokens: Optional[Tensor] = None,
         lower_bound: Optional[float] = None, prefix_gate_cache: bool = False,
-        predecayed_k_cache: bool = False, ring_indices: Optional[Tensor] = None,
+        predecayed_k_cache: bool = False,
+        ring_indices: Optional[Tensor] = None,
         dst_indices: Optional[Tensor] = None,
         error_word: Optional[ErrorWord] = None, layer: int = 0,
         null_slot: Optional[str] = None, beta_round: bool = False,
@@ -363,26 +365,33 @@ def fused_recurrent_linear_replayssm_verify(
         beta: str = "sigmoid", unit_keys: bool = False) -> Tuple[Tensor, Tensor]:
     """The draft tokens of each row against checkpoint and ring, in one launch.
 
-    Tensors that have a row for each token, which are mixed_qkv, a, b and out,
-    list those of all rows of the batch: row r has the num_tokens (T) tokens from
-    r*T on. token_counts [B] int32, 0..T: so many of them; outputs of the others
-    are zeros. token_offsets [B+1] int32, instead: those from one offset to the
-    next, at most T.
+    What is called as in SGLang's gdn_replayssm_spec_decode is what it is there;
+    but cursors are those of the rows, [B], one launch does all, and a row folds
+    where the rule below says. The rest is as in
+    fused_recurrent_linear_replayssm_decode; rings wrap, in all formats.
+
+    mixed_qkv, a, b and out list the tokens of all rows: row r has the
+    max_spec_len (T) tokens from r*T on. num_tokens [B] int32, 0..T: so many of
+    them; outputs of the others are zeros. query_start_loc [B+1] int32, instead:
+    those from one entry to the next, at most T. scale None: K ** -0.5.
 
     Token t of a row is left behind the ring's rows, at ring row write_pos + t,
-    whether or not it will hold; write_pos is at most L-T. Where `a` of them hold,
-    the caller sets write_pos to write_pos + a and keeps cache_base. But where
+    whether or not it will hold; write_pos is at most L-T. Where `n` of them hold,
+    the caller sets write_pos to write_pos + n and keeps cache_base. But where
     write_pos > 0, and write_pos + 2T > L or force_flush is not 0, the ring's rows
-    are folded into the state first: write_pos becomes a, and cache_base
-    (cache_base + write_pos) mod L. All else as in
-    fused_recurrent_linear_replayssm_decode; rings wrap, in all formats. Returns
-    (out, initial_state).
+    are folded into the state first: write_pos becomes n, and cache_base
+    (cache_base + write_pos) mod L: what replayjit.advance says.
+
+    Returns (out, initial_state). Raises ValueError for an argument that is not
+    allowed, Error for the rest.
     """
-    if token_counts is not None and token_offsets is not None:
-        raise ValueError("token_counts: it must be None if token_offsets is "
+    if num_tokens is not None and query_start_loc is not None:
+        raise ValueError("num_tokens: it must be None if query_start_loc is "
                          "there")
     if cache_base is None:
         raise ValueError("cache_base: None is not allowed; rings of drafts wrap")
+    if scale is None:
+        scale = initial_state.shape[-1] ** -0.5
     return _decode(
         _VERIFY, "channel" if truth("is_kda", is_kda) else "head", dict(
             mixed_qkv=mixed_qkv, a=a, b=b, A_log=A_log, dt_bias=dt_bias,
@@ -390,11 +399,11 @@ def fused_recurrent_linear_replayssm_verify(
             g_cache=g_cache, out=out, ssm_state_indices=ssm_state_indices,
             write_pos=write_pos, force_flush=force_flush, cache_base=cache_base,
             ring_indices=ring_indices, dst_indices=dst_indices,
-            token_counts=token_counts, token_offsets=token_offsets),
+            num_tokens=num_tokens, query_start_loc=query_start_loc),
         scale, use_qk_l2norm_in_kernel, lower_bound,
         format_of_rings(prefix_gate_cache, predecayed_k_cache), error_word, layer,
         null_slot, beta_round, readout, batch_invariant, check_rows, log_decay,
-        beta, unit_keys, num_tokens)
+        beta, unit_keys, max_spec_len)
 
 
 @operator
