@@ -24,6 +24,12 @@ static Status checkOwn(const DecodeSpec &spec) {
 
 static Status checkAll(const DecodeSpec &spec, const DecodeTuning &tuning,
                        const Target &target) {
+  // A fold in place does not wait for the bulk copies of a rebuilt state.
+  if (spec.readout == Readout::Rebuild && tuning.stageBytes > 0)
+    return Status::invalid(
+        fmt::format("stageBytes: {} is not allowed for the verify family with "
+                    "the rebuild readout; it must be 0",
+                    tuning.stageBytes));
   return validatePool(spec, tuning, target, checkOwn);
 }
 

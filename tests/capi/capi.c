@@ -93,11 +93,11 @@ static void check_arguments(void) {
   for (; replayjit_argument(decode, count); ++count)
     if (strcmp(replayjit_argument(decode, count)->name, "out") == 0)
       found = replayjit_argument(decode, count);
-  CHECK(count == 40 && found != NULL);
+  CHECK(count == 43 && found != NULL);
   CHECK(found->offset == offsetof(replayjit_decode_args_t, out));
   CHECK(found->type == REPLAYJIT_FIELD_U64 && found->is_wide == 1);
   CHECK(strcmp(found->stride, "out_stride") == 0);
-  CHECK(strcmp(found->doc, "[B, HV, V] out_type, written") == 0);
+  CHECK(strcmp(found->doc, "[tokens, HV, V] out_type, written") == 0);
   found = replayjit_argument("replayjit_layer_t", 4);
   CHECK(found && strcmp(found->name, "state_pitch") == 0);
   CHECK(found->offset == offsetof(replayjit_layer_t, state_pitch));

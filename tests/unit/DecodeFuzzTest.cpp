@@ -166,7 +166,8 @@ TEST_CASE("a case shrinks to exactly what fails", "[fuzz]") {
   CHECK(small.batch == 0);
   // All else is as usual, but for the seed and what makes no problem simpler.
   DecodeProblem usual;
-  usual.spec = {.numKeyHeads = 1,
+  usual.spec = {.family = small.spec.family,
+                .numKeyHeads = 1,
                 .numValueHeads = 1,
                 .headDimK = 96,
                 .headDimV = 1,
@@ -175,7 +176,8 @@ TEST_CASE("a case shrinks to exactly what fails", "[fuzz]") {
                 .gateType = DataType::F32,
                 .betaType = DataType::F32,
                 .outType = DataType::F32,
-                .hasForceFlush = small.spec.hasForceFlush};
+                .hasForceFlush = small.spec.hasForceFlush,
+                .isCircular = small.spec.isCircular};
   usual.tuning = small.tuning;
   usual.batch = 0;
   usual.slots = 1;
