@@ -131,6 +131,8 @@ DecodeSpec drawSpec(Draw &draw, float &lowerBound) {
     spec.isCircular = spec.hasRingIndices = false;
   }
   if (!traits.tokens) {
+    if (spec.programmaticLaunch == ProgrammaticLaunch::Early)
+      spec.programmaticLaunch = ProgrammaticLaunch::Late;
     spec.ringDepth = std::max(spec.ringDepth, 2);
     spec.hasDstIndices = spec.hasTrackIndices = false;
     spec.hasRingIndices = draw.once(2);

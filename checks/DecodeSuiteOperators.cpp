@@ -11,6 +11,37 @@
 namespace replayjit::internal {
 
 //===----------------------------------------------------------------------===//
+// Programmatic launches
+//===----------------------------------------------------------------------===//
+
+static constexpr Variation programmaticVariations[] = {
+    {"late",
+     [](P &p) { p.spec.programmaticLaunch = ProgrammaticLaunch::Late; }},
+    {"early", // with rows that are padding
+     [](P &p) {
+       p.spec.programmaticLaunch = ProgrammaticLaunch::Early;
+       p.rowSlots = {5, -1, 2, 1 << 20};
+     }},
+    {"all-dependent",
+     [](P &p) {
+       p.spec.programmaticLaunch = ProgrammaticLaunch::Late;
+       p.spec.dependents = Dependents::All;
+     }},
+};
+
+/// Those of `problem`, where there are such launches.
+static void addProgrammatic(std::vector<DecodeCase> &cases,
+                            const std::string &name,
+                            const DecodeProblem &problem,
+                            const Target &target) {
+  if (target.capability < 90)
+    return;
+  for (const Variation &variation : programmaticVariations)
+    addCase(cases, fmt::format("{}-{}", name, variation.name), problem,
+            variation, target);
+}
+
+//===----------------------------------------------------------------------===//
 // Packed decode
 //===----------------------------------------------------------------------===//
 
@@ -94,8 +125,9 @@ void addPacked(std::vector<DecodeCase> &cases, const Target &target) {
   problem.firstSlot = 0;
   for (bool isKda : {false, true}) {
     problem.spec.isKda = isKda;
-    addCase(cases, fmt::format("packed-{}-bounded", isKda ? "kda" : "gdn"),
-            problem, bounded, target);
+    const std::string kind = fmt::format("packed-{}", isKda ? "kda" : "gdn");
+    addCase(cases, kind + "-bounded", problem, bounded, target);
+    addProgrammatic(cases, kind, problem, target);
   }
 }
 
@@ -394,14 +426,10 @@ void addIndices(std::vector<DecodeCase> &cases, const Target &target) {
     if (!problem.spec.isCircular)
       addCase(cases, fmt::format("indices-{}-dst", kind), problem, dstAlone,
               target);
+    addProgrammatic(cases, fmt::format("indices-{}", kind), problem, target);
     circular = problem;
   }
   addCase(cases, "indices-circular-bad-bases", circular, badBases, target);
-  const Variation programmatic = {
-      "", [](P &p) { p.spec.hasProgrammaticLaunch = true; }};
-  if (target.capability >= 90)
-    addCase(cases, "indices-circular-programmatic", circular, programmatic,
-            target);
 }
 
 //===----------------------------------------------------------------------===//

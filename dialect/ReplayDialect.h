@@ -41,6 +41,17 @@ struct LoadOrderResource
   llvm::StringRef getName() final { return "LoadOrder"; }
 };
 
+/// What is reported of numbers that do not fit.
+struct ReportsResource : mlir::SideEffects::Resource::Base<ReportsResource> {
+  llvm::StringRef getName() final { return "Reports"; }
+};
+
+/// Which kernels of a stream run when.
+struct KernelOrderResource
+    : mlir::SideEffects::Resource::Base<KernelOrderResource> {
+  llvm::StringRef getName() final { return "KernelOrder"; }
+};
+
 /// True for ranked tensors of rank 1 or 2 whose dimensions are powers of two.
 bool isTileType(mlir::Type type);
 
@@ -54,6 +65,7 @@ int64_t elementBytes(mlir::Type type);
 inline constexpr llvm::StringLiteral kArgName = "replay.name";
 inline constexpr llvm::StringLiteral kArgReadOnly = "replay.readonly";
 inline constexpr llvm::StringLiteral kArgNoAlias = "replay.noalias";
+inline constexpr llvm::StringLiteral kArgDependent = "replay.dependent";
 /// Attributes of a kernel that its tuning decides; KernelOp documents them.
 inline constexpr llvm::StringLiteral kMaxRegisters = "replay.max_registers";
 inline constexpr llvm::StringLiteral kLanesPerRow = "replay.lanes_per_row";
@@ -61,9 +73,6 @@ inline constexpr llvm::StringLiteral kReuseRegisters = "replay.reuse_registers";
 inline constexpr llvm::StringLiteral kHoistRegisters = "replay.hoist_registers";
 inline constexpr llvm::StringLiteral kFenceRegisters = "replay.fence_registers";
 inline constexpr llvm::StringLiteral kStageBytes = "replay.stage_bytes";
-/// The kernel attribute of one that may start before its predecessor's end.
-inline constexpr llvm::StringLiteral kProgrammaticLaunch =
-    "replay.programmatic_launch";
 
 } // namespace replayjit::internal::replay
 

@@ -93,6 +93,26 @@ void KernelOp::print(OpAsmPrinter &printer) {
 }
 
 //===----------------------------------------------------------------------===//
+// AwaitPredecessorOp
+//===----------------------------------------------------------------------===//
+
+void AwaitPredecessorOp::getEffects(
+    SmallVectorImpl<MemoryEffects::EffectInstance> &effects) {
+  // By this it stays, whatever the arguments are.
+  effects.emplace_back(MemoryEffects::Write::get(), KernelOrderResource::get());
+  auto kernel = (*this)->getParentOfType<KernelOp>();
+  if (!kernel)
+    return;
+  for (BlockArgument argument : kernel.getBody().getArguments())
+    if (kernel.getArgAttr(argument.getArgNumber(), kArgDependent))
+      effects.emplace_back(MemoryEffects::Write::get(), argument);
+  kernel->walk([&](PointerOp made) {
+    effects.emplace_back(MemoryEffects::Write::get(),
+                         cast<OpResult>(made.getResult()));
+  });
+}
+
+//===----------------------------------------------------------------------===//
 // Accesses
 //===----------------------------------------------------------------------===//
 

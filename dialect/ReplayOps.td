@@ -36,6 +36,10 @@ def Replay_SharedMemory
     : Resource<"::replayjit::internal::replay::SharedMemoryResource">;
 def Replay_LoadOrder
     : Resource<"::replayjit::internal::replay::LoadOrderResource">;
+def Replay_Reports
+    : Resource<"::replayjit::internal::replay::ReportsResource">;
+def Replay_KernelOrder
+    : Resource<"::replayjit::internal::replay::KernelOrderResource">;
 
 def Replay_Tile : Type<
     CPred<"::replayjit::internal::replay::isTileType($_self)">,
@@ -62,12 +66,14 @@ def Replay_KernelOp : Replay_Op<"kernel", [
 
     Constraints: (K1) `num_warps` is a power of two from 1 to 32; (K2) the body
     is one block that ends in `replay.return`; (K3) arguments are pointers or
-    scalars; (K4) only pointers are `replay.readonly` or `replay.noalias`; (K5)
-    `replay.lanes_per_row` is a power of two from 1 to 32.
+    scalars; (K4) only pointers are `replay.readonly`, `replay.noalias` or
+    `replay.dependent`; (K5) `replay.lanes_per_row` is a power of two from 1 to 32;
+    (K6) what is dependent is not read-only.
 
     Attributes of an argument: `replay.name`; `replay.readonly`: nothing writes the
     memory while the kernel runs; `replay.noalias`: what the kernel has written
-    through another pointer it does not read through this one.
+    through another pointer it does not read through this one; `replay.dependent`:
+    the kernel before may write the memory until an `await_predecessor`.
 
     Attributes of the kernel, all facts of its tuning:
     - `replay.max_registers` caps the registers of a thread;
@@ -80,11 +86,6 @@ def Replay_KernelOp : Replay_Op<"kernel", [
       do if absent;
     - `replay.stage_bytes`: views of at least as many bytes come through shared
       memory (`replay-stage-loads`); none do if absent.
-
-    A kernel with `replay.programmatic_launch` first waits for the kernel before
-    it on the stream (griddepcontrol, sm_90), then lets the next one start;
-    since that predecessor may still write them, none of its arguments is
-    read-only.
 
     ```mlir
     replay.kernel @copy(%src: !replay.ptr<f32>) num_warps(4) blocks_per_row(1) {
@@ -144,6 +145,43 @@ def Replay_NumProgramsOp : Replay_Op<"num_programs", [Pure]> {
   let arguments = (ins Replay_AxisAttr:$axis);
   let results = (outs I32:$result);
   let assemblyFormat = "$axis attr-dict";
+}
+
+def Replay_AwaitPredecessorOp : Replay_Op<"await_predecessor",
+    [DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+  let summary = "Waits until the kernels before this one have ended";
+  let description = [{
+    Of a programmatic launch (sm_90), which may start while the kernel before it on
+    the stream still runs: each thread that comes here waits until that one and all
+    before it have ended and what they wrote can be read. With `then_launch` the
+    next kernel may start from here on.
+
+    To this kernel the wait is a write, by others, of all memory behind dependent
+    arguments and behind pointers that it makes itself. Every path waits before it
+    writes global memory and before it ends: who waits for this kernel has then
+    waited for those before it too.
+
+    ```mlir
+    replay.await_predecessor {then_launch}
+    ```
+  }];
+  let arguments = (ins UnitAttr:$then_launch);
+  let assemblyFormat = "attr-dict";
+}
+
+def Replay_LaunchDependentsOp : Replay_Op<"launch_dependents",
+    [MemoryEffects<[MemWrite<Replay_KernelOrder>]>]> {
+  let summary = "Lets the next kernel start";
+  let description = [{
+    The next kernel on the stream, if it is launched programmatically, may start
+    once every block came here or ended. In front of the wait it may start while
+    kernels before this one still run.
+
+    ```mlir
+    replay.launch_dependents
+    ```
+  }];
+  let assemblyFormat = "attr-dict";
 }
 
 //===----------------------------------------------------------------------===//
@@ -451,15 +489,16 @@ def Replay_ReportOp : Replay_Op<"report", []> {
     $word attr-dict `:` type($word) }];
 }
 
-def Replay_OnOverflowOp : Replay_Op<"on_overflow"> {
+def Replay_OnOverflowOp : Replay_Op<"on_overflow",
+    [MemoryEffects<[MemWrite<Replay_Reports>]>]> {
   let summary = "Where a kernel reports what does not fit fp16";
   let description = [{
     An `arith.truncf` of a tile to f16 saturates: a finite number that would
     round to infinity becomes 65504 or -65504; infinities and NaN stay. In a
     kernel with this operation, one lane of each warp that meets such a number
     also reports, as `replay.report` does, with its magnitude rounded down (at
-    most 2^62) as the value, and with `trap`. Stands before, and dominates, what
-    it is for.
+    most 2^62) as the value, and with `trap`: these write the word, not this
+    operation. Stands before, and dominates, what it is for.
 
     Constraint: (V1) a kernel has at most one.
 
@@ -467,8 +506,8 @@ def Replay_OnOverflowOp : Replay_Op<"on_overflow"> {
     replay.on_overflow %kind row %row layer %layer to %word : !replay.ptr<i32>
     ```
   }];
-  let arguments = (ins I32:$kind, I32:$row, I32:$layer,
-    Arg<Replay_PtrType, "", [MemRead, MemWrite]>:$word, UnitAttr:$trap);
+  let arguments = (ins I32:$kind, I32:$row, I32:$layer, Replay_PtrType:$word,
+    UnitAttr:$trap);
   let hasVerifier = 1;
   let assemblyFormat = [{ $kind `row` $row `layer` $layer `to` $word attr-dict
     `:` type($word) }];
@@ -813,7 +852,8 @@ def Replay_LdOp : Replay_Op<"ld"> {
   let description = [{
     One access of as many bytes as the results have together; zero where
     `predicate` is false. Lowered to a vector load or a predicated PTX load on a
-    GPU, to a checked call under emulation.
+    GPU, to a checked call under emulation. `dependent`: not before the wait for
+    the kernel before.
 
     Constraints: (H1) the results have one type, and together 2, 4, 8 or 16
     bytes, which the address is a multiple of.
@@ -824,7 +864,7 @@ def Replay_LdOp : Replay_Op<"ld"> {
   }];
   let arguments = (ins Arg<Replay_ThreadPointer, "", [MemRead]>:$address,
     Optional<I1>:$predicate, UnitAttr:$readonly, DefaultValuedAttr<Replay_CachePolicyAttr,
-      "::replayjit::internal::replay::CachePolicy::Normal">:$cache);
+      "::replayjit::internal::replay::CachePolicy::Normal">:$cache, UnitAttr:$dependent);
   let results = (outs Variadic<Replay_Scalar>:$results);
   let hasVerifier = 1;
   let assemblyFormat = [{ $address (`if` $predicate^)? attr-dict `:`

@@ -37,12 +37,16 @@ LogicalResult KernelOp::verify() {
     if (!isa<PtrType>(type) && !type.isSignlessIntOrFloat())
       return emitOpError() << "argument type " << type
                            << " must be a pointer or a scalar (K3)";
-  for (auto [i, type] : llvm::enumerate(getArgumentTypes()))
-    for (StringRef name : {kArgReadOnly, kArgNoAlias})
+  for (auto [i, type] : llvm::enumerate(getArgumentTypes())) {
+    for (StringRef name : {kArgReadOnly, kArgNoAlias, kArgDependent})
       if (getArgAttr(i, name) && !isa<PtrType>(type))
         return emitOpError()
                << "argument " << i << " of type " << type << " cannot be "
                << name << "; only pointers are (K4)";
+    if (getArgAttr(i, kArgReadOnly) && getArgAttr(i, kArgDependent))
+      return emitOpError() << "argument " << i << " cannot be " << kArgReadOnly
+                           << " and " << kArgDependent << " (K6)";
+  }
   if (auto lanes = (*this)->getAttrOfType<IntegerAttr>(kLanesPerRow))
     if (lanes.getInt() < 1 || lanes.getInt() > 32 ||
         !llvm::isPowerOf2_64(lanes.getInt()))

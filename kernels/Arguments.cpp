@@ -1,8 +1,8 @@
 //===- Arguments.cpp - What a launch is handed, as a table ----------------===//
 
 #include "kernels/Arguments.h"
+#include "kernels/Families.h"
 
-#include <bit>
 #include <cstring>
 #include <fmt/format.h>
 
@@ -78,13 +78,15 @@ static uint64_t alignmentOf(const DecodeSpec &spec, const Argument &argument) {
   return element;
 }
 
-/// To divide by an element's bytes without a division: a launch waits for it.
-static int log2OfBytes(const DecodeSpec &spec, const Argument &argument) {
-  return std::countr_zero(unsigned(byteSize(argument.type.of(spec))));
+int64_t strideUnit(const DecodeSpec &spec, const Argument &argument) {
+  return alignmentOf(spec, argument) / byteSize(argument.type.of(spec));
 }
 
-int64_t strideUnit(const DecodeSpec &spec, const Argument &argument) {
-  return alignmentOf(spec, argument) >> log2OfBytes(spec, argument);
+bool isDependent(const DecodeSpec &spec, const Argument &argument) {
+  return spec.programmaticLaunch != ProgrammaticLaunch::None &&
+         argument.kind == Kind::Pointer &&
+         (argument.isOfToken || spec.dependents == Dependents::All ||
+          !traitsOf(spec).tokens);
 }
 
 //===----------------------------------------------------------------------===//
@@ -158,67 +160,77 @@ Status missingAddress(std::string_view name) {
       fmt::format("{}: 0 is not allowed; it must be a device address", name));
 }
 
+/// Of a stride; times any count of rows or slots it is within 63 bits.
+static constexpr int64_t mostStrideBytes = int64_t(1) << 32;
+
+static ArgumentRule ruleOf(const DecodeSpec &spec, ArgumentTable table,
+                           const Argument &argument) {
+  ArgumentRule rule{&argument};
+  if (argument.kind == Kind::Pointer)
+    rule.unit = int64_t(alignmentOf(spec, argument));
+  if (argument.kind != Kind::Stride)
+    return rule;
+  const Argument &pointer = table[argument.pointer];
+  rule.unit = strideUnit(spec, pointer);
+  rule.most = mostStrideBytes / byteSize(pointer.type.of(spec));
+  // Rows that are only read may repeat and overlap.
+  const bool isWritten =
+      pointer.access == Access::Written || pointer.access == Access::Updated;
+  rule.least = isWritten ? innerElements(spec, pointer) : -rule.most;
+  return rule;
+}
+
+ArgumentRules::ArgumentRules(const DecodeSpec &spec, ArgumentTable table) {
+  for (const Argument &argument : table)
+    if (argument.isThere(spec))
+      rules[size_t(argument.kind)].push_back(ruleOf(spec, table, argument));
+}
+
 Status checkCounts(const ArgumentValues &values) {
-  for (const Argument &argument : values.table) {
-    if (argument.kind != Kind::Count || !argument.isThere(values.spec))
-      continue;
-    if (int32_t value = countOf(argument, values.args); value < 0)
+  for (const ArgumentRule &rule : values.rules.of(Kind::Count))
+    if (int32_t value = countOf(*rule.argument, values.args); value < 0)
       return Status::invalid(
           fmt::format("{}{}: {} is not allowed; it must be 0 or more",
-                      values.where, argument.name, value));
-  }
+                      values.where, rule.argument->name, value));
   return Status::ok();
 }
 
 Status checkPointers(const ArgumentValues &values) {
-  for (const Argument &argument : values.table) {
-    if (argument.kind != Kind::Pointer || !argument.isThere(values.spec))
-      continue;
+  for (const ArgumentRule &rule : values.rules.of(Kind::Pointer)) {
+    const Argument &argument = *rule.argument;
     const uint64_t address = memberOf(argument, values.args);
     if (address == 0) {
       if (argument.mayBe0)
         continue;
       return missingAddress(values.where + argument.name);
     }
-    const uint64_t unit = alignmentOf(values.spec, argument);
-    if (address & (unit - 1))
+    if (address & (rule.unit - 1))
       return Status::invalid(fmt::format(
           "{}{}: {:#x} is not allowed; {} a multiple of {} bytes", values.where,
           argument.name, address,
-          argument.mayBe0 ? "it must be 0 or" : "the address must be", unit));
+          argument.mayBe0 ? "it must be 0 or" : "the address must be",
+          rule.unit));
   }
   return Status::ok();
 }
 
-/// Of a stride; times any count of rows or slots it is within 63 bits.
-static constexpr int64_t mostStrideBytes = int64_t(1) << 32;
-
 Status checkStrides(const ArgumentValues &values, bool hasRows) {
-  for (const Argument &argument : values.table) {
-    if (argument.kind != Kind::Stride || !argument.isThere(values.spec))
+  for (const auto &[argument, unit, least, most] :
+       values.rules.of(Kind::Stride)) {
+    if (argument->isOfRows && !hasRows)
       continue;
-    if (argument.isOfRows && !hasRows)
+    const int64_t value = int64_t(memberOf(*argument, values.args));
+    if (value >= least && value <= most && !(value & (unit - 1)))
       continue;
-    const Argument &pointer = values.table[argument.pointer];
-    const int64_t value = int64_t(memberOf(argument, values.args));
-    const int64_t most = mostStrideBytes >> log2OfBytes(values.spec, pointer);
-    // Rows that are only read may repeat and overlap.
-    const bool isWritten =
-        pointer.access == Access::Written || pointer.access == Access::Updated;
-    const int64_t least =
-        isWritten ? innerElements(values.spec, pointer) : -most;
-    const int64_t unit = strideUnit(values.spec, pointer);
     std::string allowed;
     if (value > most || value < -most)
       allowed = fmt::format("{} to {} (2^32 bytes)", least, most);
     else if (value & (unit - 1))
       allowed = fmt::format("a multiple of {}", unit);
-    else if (value < least)
-      allowed = fmt::format("{} or more", least);
     else
-      continue;
+      allowed = fmt::format("{} or more", least);
     return Status::invalid(fmt::format("{}{}: {} is not allowed; it must be {}",
-                                       values.where, argument.name, value,
+                                       values.where, argument->name, value,
                                        allowed));
   }
   return Status::ok();
@@ -226,10 +238,9 @@ Status checkStrides(const ArgumentValues &values, bool hasRows) {
 
 void appendAddresses(const ArgumentValues &values,
                      std::vector<NamedAddress> &all) {
-  for (const Argument &argument : values.table)
-    if (argument.kind == Kind::Pointer && argument.isThere(values.spec))
-      if (uint64_t address = memberOf(argument, values.args))
-        all.push_back({values.where + argument.name, address});
+  for (const ArgumentRule &rule : values.rules.of(Kind::Pointer))
+    if (uint64_t address = memberOf(*rule.argument, values.args))
+      all.push_back({values.where + rule.argument->name, address});
 }
 
 } // namespace replayjit::internal

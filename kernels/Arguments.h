@@ -92,6 +92,7 @@ struct Argument {
   Alignment alignment = Alignment::Element;
   Presence presence = {};   ///< A stride's is that of its pointer.
   bool mayBe0 = false;      ///< Of a pointer that is there.
+  bool isOfToken = false;   ///< What the layer's kernels before make anew.
   const char *of = nullptr; ///< A stride's pointer, by name.
   const char *doc = "";     ///< What the rest does not say.
   // Of a stride; set by `linked`.
@@ -131,6 +132,11 @@ struct Argument {
   constexpr Argument orNull() const {
     Argument row = *this;
     row.mayBe0 = true;
+    return row;
+  }
+  constexpr Argument ofToken() const {
+    Argument row = *this;
+    row.isOfToken = true;
     return row;
   }
   constexpr Argument says(const char *what) const {
@@ -230,21 +236,67 @@ int64_t innerElements(const DecodeSpec &spec, const Argument &argument);
 /// Elements that divide the stride of a pointer.
 int64_t strideUnit(const DecodeSpec &spec, const Argument &argument);
 
+/// True if the kernel before a programmatic launch of `spec` may still write
+/// it: what DecodeSpec::dependents says.
+bool isDependent(const DecodeSpec &spec, const Argument &argument);
+
 /// Type, shape, access and what else there is to say; of any spec, or in the
 /// numbers of this one.
 std::string describe(ArgumentTable table, const Argument &argument,
                      const DecodeSpec *spec = nullptr);
 
-/// A struct of arguments and its table.
+/// What is asked of one argument that a spec has.
+struct ArgumentRule {
+  const Argument *argument;
+  int64_t unit = 1; ///< Divides the address or stride; a power of two.
+  int64_t least = 0, most = 0; ///< Of a stride.
+};
+
+/// The rules of a table for one spec. Made once for a kernel, so that its
+/// launches walk a flat list and ask the spec nothing.
+class ArgumentRules {
+public:
+  ArgumentRules(const DecodeSpec &spec, ArgumentTable table);
+
+  /// Those of one kind, in the order of the table.
+  std::span<const ArgumentRule> of(Argument::Kind kind) const {
+    return rules[size_t(kind)];
+  }
+
+private:
+  std::array<std::vector<ArgumentRule>, 4> rules; ///< By Argument::Kind.
+};
+
+/// The same of a launch: a spec, and the rules of each table of the struct.
+struct LaunchRules {
+  DecodeSpec spec;
+  std::vector<ArgumentRules> tables;
+};
+
+/// Of a struct whose `tables` lists its tables.
+template <typename Args> LaunchRules rulesOf(const DecodeSpec &spec) {
+  LaunchRules rules{spec, {}};
+  for (ArgumentTable table : Args::tables())
+    rules.tables.emplace_back(spec, table);
+  return rules;
+}
+
+/// For callers that check one launch. The overload of `Args` says what is
+/// legal.
+template <typename Args>
+Status validateArgs(const DecodeSpec &spec, const Args &args) {
+  return validateArgs(rulesOf<Args>(spec), args);
+}
+
+/// A struct of arguments and the rules of its table, which outlive this.
 struct ArgumentValues {
-  const DecodeSpec &spec;
-  ArgumentTable table;
+  const ArgumentRules &rules;
   const void *args;
   std::string where = {}; ///< What sentences put before a name.
 };
 
-/// Each says in one sentence what is wrong with the arguments of its kind that
-/// the spec has. The strides of rows are not used where there is but one.
+/// Each says in one sentence what is wrong with the arguments of its kind. The
+/// strides of rows are not used where there is but one.
 Status checkCounts(const ArgumentValues &values);
 Status checkPointers(const ArgumentValues &values);
 Status checkStrides(const ArgumentValues &values, bool hasRows);
@@ -255,7 +307,7 @@ struct NamedAddress {
   uint64_t address = 0;
 };
 
-/// Appends the pointers that the spec has and that are not 0.
+/// Appends the pointers that are not 0.
 void appendAddresses(const ArgumentValues &values,
                      std::vector<NamedAddress> &all);
 

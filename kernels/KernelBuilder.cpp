@@ -13,11 +13,15 @@ replayjit::internal::declarations(const DecodeSpec &spec,
   for (const Parameter &parameter : parametersOf(spec)) {
     const Argument &argument = *parameter.argument;
     const bool isAddress = argument.kind == Argument::Kind::Pointer;
-    all.push_back({parameter.name,
-                   isAddress && addressesAreNumbers ? DataType::I64
-                                                    : argument.type.of(spec),
-                   isAddress && !addressesAreNumbers,
-                   argument.access == Argument::Access::Input});
+    ArgumentSpec declared;
+    declared.name = parameter.name;
+    declared.isPointer = isAddress && !addressesAreNumbers;
+    declared.type = isAddress && addressesAreNumbers ? DataType::I64
+                                                     : argument.type.of(spec);
+    declared.isDependent = isDependent(spec, argument);
+    declared.isReadOnly = argument.access == Argument::Access::Input &&
+                          !declared.isDependent;
+    all.push_back(declared);
   }
   return all;
 }
@@ -39,6 +43,8 @@ KernelBuilder::KernelBuilder(MLIRContext &context, const std::string &name,
       list.push_back(getNamedAttr(kArgReadOnly, getUnitAttr()));
     else if (argument.isPointer && argument.isNoAlias)
       list.push_back(getNamedAttr(kArgNoAlias, getUnitAttr()));
+    if (argument.isPointer && argument.isDependent)
+      list.push_back(getNamedAttr(kArgDependent, getUnitAttr()));
     attributes.push_back(getDictionaryAttr(list));
   }
   setInsertionPointToEnd(module->getBody());
@@ -79,8 +85,13 @@ void KernelBuilder::tune(const ThreadTuning &tuning) {
     set(kStageBytes, tuning.stageBytes);
 }
 
-void KernelBuilder::allowProgrammaticLaunch() {
-  kernel->setAttr(kProgrammaticLaunch, getUnitAttr());
+void KernelBuilder::awaitPredecessor(ProgrammaticLaunch launch) {
+  if (launch == ProgrammaticLaunch::None)
+    return;
+  const bool isEarly = launch == ProgrammaticLaunch::Early;
+  if (isEarly)
+    LaunchDependentsOp::create(*this);
+  AwaitPredecessorOp::create(*this, /*then_launch=*/!isEarly);
 }
 
 void KernelBuilder::describe(const std::string &what) {

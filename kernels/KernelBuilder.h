@@ -25,6 +25,7 @@ struct ArgumentSpec {
   /// through this one. So it is of all, though the cursor may stand in for an
   /// absent force_flush, and finalState for state.
   bool isNoAlias = true;
+  bool isDependent = false; ///< The kernel before may write it until the wait.
 };
 
 /// What a kernel of `spec` declares. Addresses are numbers where most may be 0.
@@ -62,8 +63,9 @@ public:
   };
   void tune(const ThreadTuning &tuning);
 
-  /// The kernel waits for its predecessor, and lets its successor start.
-  void allowProgrammaticLaunch();
+  /// The kernel waits here for the one before it, and lets the next one start:
+  /// before the wait (early) or after it (late). No wait for None.
+  void awaitPredecessor(ProgrammaticLaunch launch);
   /// Names the locations of what is built next; reports of the emulation repeat
   /// the name.
   void describe(const std::string &what);

@@ -12,22 +12,26 @@ struct ArgsStruct {
   size_t bytes;
   /// How many rows are launched, each by LaunchConfig::blocksPerRow blocks.
   int64_t (*rows)(const void *args);
-  Status (*validate)(const DecodeSpec &spec, const void *args);
-  std::vector<NamedAddress> (*addresses)(const DecodeSpec &spec,
+  /// What a kernel of `spec` asks of its launches.
+  LaunchRules (*rules)(const DecodeSpec &spec);
+  Status (*validate)(const LaunchRules &rules, const void *args);
+  std::vector<NamedAddress> (*addresses)(const LaunchRules &rules,
                                          const void *args);
 };
 
-/// What is said of `Args`: it has a structName, and overloads of rowsOf,
-/// validateArgs and addressesOf stand beside it.
+/// What is said of `Args`: it has a structName and tables, and overloads of
+/// rowsOf, validateArgs and addressesOf stand beside it.
 template <typename Args>
 inline constexpr ArgsStruct structOf = {
-    Args::structName, sizeof(Args),
+    Args::structName,
+    sizeof(Args),
     [](const void *args) { return rowsOf(*static_cast<const Args *>(args)); },
-    [](const DecodeSpec &spec, const void *args) {
-      return validateArgs(spec, *static_cast<const Args *>(args));
+    rulesOf<Args>,
+    [](const LaunchRules &rules, const void *args) {
+      return validateArgs(rules, *static_cast<const Args *>(args));
     },
-    [](const DecodeSpec &spec, const void *args) {
-      return addressesOf(spec, *static_cast<const Args *>(args));
+    [](const LaunchRules &rules, const void *args) {
+      return addressesOf(rules, *static_cast<const Args *>(args));
     }};
 
 /// The arguments of one launch in whatever struct holds them, which outlives

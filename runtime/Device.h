@@ -22,9 +22,8 @@ namespace replayjit::internal {
 enum class LaunchOrder {
   Serial, ///< It starts when all of that has ended.
   /// It may start when the kernel before it lets it, and itself waits for that
-  /// kernel's end: only for kernels that do
-  /// (DecodeSpec::hasProgrammaticLaunch), which KernelHandle checks; sm_90 and
-  /// later.
+  /// kernel's end: only for kernels that do (DecodeSpec::programmaticLaunch),
+  /// which KernelHandle checks; sm_90 and later.
   Programmatic,
 };
 

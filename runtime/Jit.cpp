@@ -154,6 +154,7 @@ Result<KernelHandle> Jit::State::make(const KernelTableKey &key) {
                     compiled.assembler,
                     answer->isCompiled ? KernelOrigin::Compiled
                                        : KernelOrigin::Cached};
+  prepared->rules = familyOf(key.spec.family).args->rules(key.spec);
   return KernelHandle(std::move(prepared));
 }
 

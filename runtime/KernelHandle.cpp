@@ -24,19 +24,19 @@ KernelHandle::checkMemory(const std::vector<NamedAddress> &pointers) const {
 
 Status KernelHandle::checkArgs(void *stream, LaunchArgs args,
                                ArgsCheck check) const {
-  const DecodeSpec &spec = kernel->info.spec;
+  const LaunchRules &rules = kernel->rules;
   Device &device = *kernel->device;
   if (check == ArgsCheck::None)
     return Status::ok();
-  if (Status status = args.type->validate(spec, args.data); !status)
+  if (Status status = args.type->validate(rules, args.data); !status)
     return status;
   if (includes(check, ArgsCheck::Memory))
-    if (Status status = checkMemory(args.type->addresses(spec, args.data));
+    if (Status status = checkMemory(args.type->addresses(rules, args.data));
         !status)
       return status;
   if (!includes(check, ArgsCheck::Rows) && !device.isEmulation())
     return Status::ok();
-  return checkRows(device, stream, spec, args);
+  return checkRows(device, stream, rules.spec, args);
 }
 
 template <typename Launch>
@@ -81,11 +81,11 @@ Status KernelHandle::launch(LaunchArgs args, ArgsCheck check) const {
 Status KernelHandle::launchOn(void *stream, LaunchArgs args, ArgsCheck check,
                               LaunchOrder order) const {
   if (order == LaunchOrder::Programmatic &&
-      !kernel->info.spec.hasProgrammaticLaunch)
+      kernel->info.spec.programmaticLaunch == ProgrammaticLaunch::None)
     return Status::invalid(fmt::format(
         "launch '{}': order: programmatic is not allowed for a kernel that "
-        "does not wait for its predecessor; prepare it with "
-        "hasProgrammaticLaunch",
+        "does not wait for its predecessor; prepare it with a "
+        "programmaticLaunch",
         kernel->info.name));
   Device &device = *kernel->device;
   return launchWith(

@@ -32,7 +32,7 @@ struct KernelInfo {
 /// Whether a launch looks at its arguments first.
 enum class ArgsCheck : uint8_t {
   None = 0, ///< The caller knows that they are legal.
-  Full = 1, ///< validateArgs; some tens of nanoseconds.
+  Full = 1, ///< validateArgs; some hundred nanoseconds.
   /// Full, and of every pointer in the arguments that the device may use its
   /// memory (Device::checkAddress). It allocates, and costs some driver calls a
   /// pointer, some microseconds in all: for debugging.
@@ -77,6 +77,7 @@ public:
   /// What Jit makes a handle from.
   struct Prepared {
     KernelInfo info;
+    LaunchRules rules; ///< Of info.spec.
     std::shared_ptr<Device> device;
     std::unique_ptr<LoadedKernel> loaded; ///< Freed before its device.
   };

@@ -63,50 +63,44 @@ static Status checkCopies(const Device &device, HostArrays &arrays,
   return checkSlots(spec, args);
 }
 
-static Status checkRows(Device &device, void *stream, const DecodeSpec &spec,
-                        const DecodeArgs &given) {
-  if (Status status = mayWait(device, stream); !status)
-    return status;
-  HostArrays arrays(device, stream);
-  DecodeArgs args = given;
-  const int index = byteSize(spec.indexType);
-  arrays.take(args.stateIndices, args.batch, index, args.stateIndexStride);
-  if (spec.hasRingIndices)
-    arrays.take(args.ringIndices, args.batch, index, args.ringIndexStride);
-  if (spec.hasDstIndices)
-    arrays.take(args.dstIndices, args.batch, index, args.dstIndexStride);
-  if (spec.hasTrackIndices)
-    arrays.take(args.trackIndices, args.batch, index, args.trackIndexStride);
-  if (traitsOf(spec).rings) {
-    arrays.take(args.writePos, args.batch, ofInt);
-    if (spec.hasForceFlush)
-      arrays.take(args.forceFlush, args.batch, ofInt);
-    if (spec.isCircular)
-      arrays.take(args.ringBase, args.batch, ofInt);
-  }
-  if (tokenRowsOf(spec) == TokenRows::Counted)
-    arrays.take(args.tokenCounts, args.batch, ofInt);
-  if (tokenRowsOf(spec) == TokenRows::Ragged)
-    arrays.take(args.tokenOffsets, args.batch + int64_t(1), ofInt);
-  return checkCopies(device, arrays, spec, args);
+/// Elements from one entry of the table's pointer `place` to the next, if a
+/// launch says so.
+static int64_t strideOf(ArgumentTable table, int place, const void *args) {
+  for (const Argument &argument : table)
+    if (argument.kind == Argument::Kind::Stride && argument.pointer == place)
+      return int64_t(memberOf(argument, args));
+  return 1;
 }
 
+/// Takes the arrays of which `entriesOf(argument)` are read.
+static void takeAll(HostArrays &arrays, const DecodeSpec &spec,
+                    ArgumentTable table, void *args, auto entriesOf) {
+  for (int i = 0; i < int(table.size()); ++i)
+    if (const Argument &argument = table[i];
+        argument.kind == Argument::Kind::Pointer && argument.isThere(spec))
+      arrays.take(memberOf(argument, args), entriesOf(argument),
+                  byteSize(argument.type.of(spec)), strideOf(table, i, args));
+}
+
+/// An index, cursor, flag or offset of each row.
+static bool isOneARow(const Argument &argument) {
+  return (argument.isPer(perRow) || argument.isPer(perRowAndEnd)) &&
+         !argument.shape.dims[1].word &&
+         argument.access == Argument::Access::Read;
+}
+
+template <typename Args>
 static Status checkRows(Device &device, void *stream, const DecodeSpec &spec,
-                        const MaterializeArgs &given) {
+                        const Args &given) {
   if (Status status = mayWait(device, stream); !status)
     return status;
   HostArrays arrays(device, stream);
-  MaterializeArgs args = given;
-  const int index = byteSize(spec.indexType);
-  arrays.take(args.srcIndices, args.batch, index, args.srcIndexStride);
-  arrays.take(args.dstIndices, args.batch, index, args.dstIndexStride);
-  if (spec.hasRingIndices)
-    arrays.take(args.ringIndices, args.batch, index, args.ringIndexStride);
-  arrays.take(args.writePos, args.batch, ofInt);
-  if (spec.isCircular)
-    arrays.take(args.ringBase, args.batch, ofInt);
-  if (spec.hasMask)
-    arrays.take(args.mask, args.batch, ofInt);
+  Args args = given;
+  for (ArgumentTable table : Args::tables())
+    takeAll(arrays, spec, table, &args, [&](const Argument &argument) {
+      return isOneARow(argument) ? argument.entries(args.batch, /*tokens=*/0)
+                                 : 0;
+    });
   return checkCopies(device, arrays, spec, args);
 }
 
@@ -118,26 +112,20 @@ static Status checkRows(Device &device, void *stream, const DecodeSpec &spec,
     return status;
   HostArrays arrays(device, stream);
   PlanArgs args = given;
-  const int index = byteSize(spec.indexType);
   // How many rows are live a header says only on the device.
   arrays.take(args.header, 1, sizeof(PlanHeader));
   if (Status status = arrays.wait(); !status)
     return unreadable(device, status);
   const int32_t live = liveRows(args);
-  arrays.take(args.keys, live, index, args.keyStride);
   arrays.take(args.cursors, args.numKeys, ofInt);
   if (spec.isCircular)
     arrays.take(args.bases, args.numKeys, ofInt);
-  for (uint64_t PlanArgs::*array :
-       {&PlanArgs::flushMask, &PlanArgs::fresh, &PlanArgs::seqLen,
-        &PlanArgs::noFlushPast, &PlanArgs::dropNewest})
-    arrays.take(args.*array, live, ofInt);
+  auto ofLiveRows = [live](const Argument &argument) -> int64_t {
+    return argument.isPer(perLiveRow) ? live : 0;
+  };
+  takeAll(arrays, spec, planArguments(), &args, ofLiveRows);
   for (int g = 0; g < args.numGroups; ++g)
-    for (PlanIndices PlanGroup::*kind : {&PlanGroup::state, &PlanGroup::ring,
-                                         &PlanGroup::dst, &PlanGroup::track}) {
-      PlanIndices &indices = args.groups[g].*kind;
-      arrays.take(indices.in, live, index, indices.stride);
-    }
+    takeAll(arrays, spec, planGroupArguments(), &args.groups[g], ofLiveRows);
   return checkCopies(device, arrays, spec, args);
 }
 

@@ -78,6 +78,8 @@ DecodeCommand::DecodeCommand(CLI::App &parent)
       ->check(within(1, 1000));
   app->add_flag("--no-phases", noPhases,
                 "Not the launches in which all rows stand at one ring row");
+  app->add_flag("--no-chains", noChains,
+                "Not the launches between a producer and a consumer");
   app->add_option("--gpu", ordinal, "Which GPU");
   app->add_option("--json", output.json, "Also write all to this file");
   output.addTo(*app);
@@ -92,6 +94,7 @@ int DecodeCommand::run() {
     return fail(spec.status().message);
   bench.spec = *spec;
   bench.phases = !noPhases;
+  bench.chains = !noChains;
   const auto measured = openTuningTable(
       tuningFileFromEnvironment(), DiskCacheOptions::rootsFromEnvironment());
   if (!measured)
@@ -158,6 +161,7 @@ TuneCommand::TuneCommand(CLI::App &parent)
   app->add_option("--ring-types", ringTypes,
                   "Types of rings to tune; without it that of the model alone")
       ->check(CLI::IsMember({"fp32", "bf16", "fp16"}));
+  app->add_flag("--no-packed", noPacked, "Not the kernels without a ring");
   app->add_option("--max-error", options.maxError,
                   "Leave out what differs more from fp64, relative to the "
                   "norm; 0: what is right for the types")
@@ -182,7 +186,8 @@ std::vector<DecodeSpec> TuneCommand::specsOf(const DecodeSpec &spec) const {
   DecodeSpec packed = spec;
   packed.family = Family::Packed;
   packed.ringDepth = 1;
-  specs.push_back(canonical(packed));
+  if (!noPacked)
+    specs.push_back(canonical(packed));
   std::vector<DataType> types;
   for (const std::string &word : ringTypes)
     for (DataType type : {DataType::F32, DataType::BF16, DataType::F16})

@@ -29,7 +29,7 @@ private:
   DecodeBenchOptions bench;
   BenchOutput output;
   int ordinal = 0;
-  bool noPhases = false;
+  bool noPhases = false, noChains = false;
 };
 
 /// replay-bench page: shows what was measured before.
@@ -52,13 +52,14 @@ public:
   CLI::App *app;
 
 private:
-  /// Packed, and replay for each depth and ring type.
+  /// Packed if it counts, and replay for each depth and ring type.
   std::vector<DecodeSpec> specsOf(const DecodeSpec &spec) const;
 
   SpecOptions kernel;
   TuneOptions options;
   std::vector<int> depths;
   std::vector<std::string> ringTypes;
+  bool noPacked = false;
   std::string file;
   int ordinal = 0;
 };

@@ -18,6 +18,7 @@ struct Figure {
   int batch = 0;
   std::string family, launches;
   double us = 0, least = 0, most = 0, bytes = 0, streamUs = 0;
+  double chainUs = 0, partUs = 0; ///< 0: not measured.
   bool coldL2 = true;
   double overPacked = 0; ///< Packed's time over this one's; 0: not known.
 
@@ -36,7 +37,8 @@ static std::vector<Figure> figuresOf(const Json &document) {
       figures.push_back({entry.at("batch"), kernel.at("family"),
                          kernel.at("launches"), us.at("median"), us.at("least"),
                          us.at("most"), kernel.at("bytes"),
-                         kernel.at("streamUs"), kernel.at("coldL2")});
+                         kernel.at("streamUs"), kernel.value("chainUs", 0.0),
+                         kernel.value("partUs", 0.0), kernel.at("coldL2")});
     }
   for (Figure &figure : figures)
     for (const Figure &other : figures)
@@ -140,19 +142,24 @@ static std::string ratio(double value) {
   return value > 0 ? fmt::format("{:.2f}x", value) : "-";
 }
 
+static std::string usText(double us) {
+  return us > 0 ? fmt::format("{:.2f}", us) : "-";
+}
+
 std::string replayjit::internal::benchTable(const Json &document) {
   constexpr const char *row =
-      "{:>6}  {:<8} {:<13} {:>9} {:>17} {:>6} {:>11} {:>12}\n";
+      "{:>6}  {:<8} {:<8} {:>9} {:>17} {:>6} {:>11} {:>12} {:>8} {:>8}\n";
   std::string text = machine(document) + "\n" + title(document) + "\n";
   text += fmt::format(row, "batch", "family", "launches", "us", "least - most",
-                      "TB/s", "of stream", "over packed");
+                      "TB/s", "of stream", "over packed", "chain", "part");
   for (const Figure &figure : figuresOf(document))
     text += fmt::format(
         row, figure.batch, figure.family, figure.launches,
         fmt::format("{:.2f}{}", figure.us, figure.coldL2 ? "" : "*"),
         fmt::format("{:.2f} - {:.2f}", figure.least, figure.most),
         fmt::format("{:.2f}", figure.bytes / figure.us / 1e6),
-        fmt::format("{:.2f}", figure.share()), ratio(figure.overPacked));
+        fmt::format("{:.2f}", figure.share()), ratio(figure.overPacked),
+        usText(figure.chainUs), usText(figure.partUs));
   return text;
 }
 
@@ -210,19 +217,20 @@ static std::string htmlTable(const std::vector<Figure> &figures,
                              const Json &earlier) {
   std::string text =
       "<table><thead><tr><th>batch<th>family<th>launches<th>us<th>least - most"
-      "<th>TB/s<th>of its stream<th>over packed<th>earlier, us<th>change"
+      "<th>TB/s<th>of its stream<th>over packed<th>chain, us<th>part of it, us"
+      "<th>earlier, us<th>change"
       "</thead>\n";
   for (const Figure &figure : figures) {
     const double old = timeIn(earlier, figure);
     const bool slower = isSlower(figure, old);
     text += fmt::format(
         "<tr{}><td>{}<td>{}<td>{}<td>{:.2f}{}<td>{:.2f} - {:.2f}<td>{:.2f}"
-        "<td>{:.2f}<td>{}<td>{}<td>{}\n",
+        "<td>{:.2f}<td>{}<td>{}<td>{}<td>{}<td>{}\n",
         slower ? " class=\"slower\"" : "", figure.batch, escaped(figure.family),
         escaped(figure.launches), figure.us, figure.coldL2 ? "" : "*",
         figure.least, figure.most, figure.bytes / figure.us / 1e6,
-        figure.share(), ratio(figure.overPacked),
-        old > 0 ? fmt::format("{:.2f}", old) : "-",
+        figure.share(), ratio(figure.overPacked), usText(figure.chainUs),
+        usText(figure.partUs), usText(old),
         old > 0 ? fmt::format("{:+.1f} %{}", 100 * (figure.us / old - 1),
                               slower ? " slower" : "")
                 : "-");
@@ -246,7 +254,9 @@ std::string replayjit::internal::benchPage(const Json &document,
       "<title>replayjit decode</title><style>{}</style></head><body>\n"
       "<h1>Decode, {}</h1>\n<p>{}. Medians of {} replays of a graph of "
       "launches, "
-      "each on slots of its own; * where states may be in the L2.</p>\n",
+      "each on slots of its own; * where states may be in the L2. Chain: a "
+      "layer "
+      "of a producer, the kernel and a consumer.</p>\n",
       style, escaped(title(document)), escaped(machine(document)),
       document.value("repeats", 0));
   if (earlier.is_object())

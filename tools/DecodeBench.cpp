@@ -116,9 +116,11 @@ private:
   Status addCeilings(Json &document);
   Status addBatch(Json &batches, int batch);
   /// One kernel at one batch, plain and, where there are such launches,
-  /// programmatic.
+  /// programmatic: late and early.
   Status addKernels(Json &entry, DecodeSpec spec, int batch);
   Status addPhases(Json &entry, LaunchTimer &timer, const MadeKernel &kernel);
+  Status addChain(Json &entry, LaunchTimer &timer, const MadeKernel &kernel,
+                  LaunchManner manner);
   /// The median time of the fastest stream that moves what kernels of `spec`
   /// do.
   Result<double> streamTime(LaunchTimer &timer, const DecodeSpec &spec,
@@ -160,8 +162,12 @@ Status Bench::addCeilings(Json &document) {
       ceiling(device, maker, compiler, buildRead, 1, options.repeats);
   if (!read)
     return read.status();
-  Result<double> copy =
-      ceiling(device, maker, compiler, buildCopy, 2, options.repeats);
+  Result<double> copy = ceiling(
+      device, maker, compiler,
+      [](mlir::MLIRContext &context, int rows, int numWarps) {
+        return buildCopy(context, rows, numWarps);
+      },
+      2, options.repeats);
   if (!copy)
     return copy.status();
   document["ceilings"] = {{"read", *read}, {"copy", *copy}};
@@ -187,15 +193,17 @@ Status Bench::addKernels(Json &entry, DecodeSpec spec, int batch) {
     return timer.status();
   const std::string family(wordOf(spec.family));
   double streamUs = 0;
-  for (const bool isProgrammatic : {false, true}) {
-    spec.hasProgrammaticLaunch = isProgrammatic;
+  using enum ProgrammaticLaunch;
+  for (ProgrammaticLaunch launches : {None, Late, Early}) {
+    spec.programmaticLaunch = launches;
+    const bool isProgrammatic = launches != None;
     const DecodeTuning tuning =
         chooseTuning(spec, batch, device.target(), device.multiprocessors(),
                      options.measured);
     if (isProgrammatic && !validate(spec, tuning, device.target()))
       break; // this GPU has no such launches
-    const char *launches = isProgrammatic ? "programmatic" : "plain";
-    now(batch, fmt::format("{}, {}", family, launches));
+    const std::string_view word = isProgrammatic ? wordOf(launches) : "plain";
+    now(batch, fmt::format("{}, {}", family, word));
     Result<MadeKernel> kernel = make(maker, compiler, spec, tuning);
     if (!kernel)
       return kernel.status();
@@ -205,8 +213,7 @@ Status Bench::addKernels(Json &entry, DecodeSpec spec, int batch) {
         return right.status();
     LaunchManner manner;
     manner.repeats = options.repeats;
-    if (isProgrammatic)
-      manner.order = LaunchOrder::Programmatic;
+    manner.order = orderOf(spec);
     Result<LaunchTime> time =
         (*timer)->time(*kernel->loaded, kernel->launch, manner);
     if (!time)
@@ -218,21 +225,52 @@ Status Bench::addKernels(Json &entry, DecodeSpec spec, int batch) {
         return stream.status();
       streamUs = *stream;
     }
-    entry["kernels"].push_back(
-        {{"family", family},
-         {"launches", launches},
-         {"tuning", factsToJson(tuning, tuningFacts())},
-         {"registers", kernel->resources.registers},
-         {"spillBytes", kernel->resources.spillStoreBytes},
-         {"assembler", kernel->assembler},
-         {"bytes", bytesMoved(spec, batch)},
-         {"us", toJson(time->microseconds)},
-         {"coldL2", time->coldL2},
-         {"streamUs", streamUs}});
+    Json &record = entry["kernels"].emplace_back(
+        Json{{"family", family},
+             {"launches", word},
+             {"tuning", factsToJson(tuning, tuningFacts())},
+             {"registers", kernel->resources.registers},
+             {"spillBytes", kernel->resources.spillStoreBytes},
+             {"assembler", kernel->assembler},
+             {"bytes", bytesMoved(spec, batch)},
+             {"us", toJson(time->microseconds)},
+             {"coldL2", time->coldL2},
+             {"streamUs", streamUs}});
+    if (options.chains)
+      if (Status status = addChain(record, **timer, *kernel, manner); !status)
+        return status;
     if (options.phases && !isProgrammatic && traitsOf(spec).rings)
       if (Status status = addPhases(entry, **timer, *kernel); !status)
         return status;
   }
+  return Status::ok();
+}
+
+Status Bench::addChain(Json &record, LaunchTimer &timer,
+                       const MadeKernel &kernel, LaunchManner manner) {
+  using enum ProgrammaticLaunch;
+  const bool isSerial = manner.order == LaunchOrder::Serial;
+  auto makeEnd = [&](ProgrammaticLaunch launch) {
+    return make(maker, compiler, [launch](mlir::MLIRContext &context) {
+      return buildCopy(context, /*rows=*/1, /*numWarps=*/1, launch);
+    });
+  };
+  Result<MadeKernel> producer = makeEnd(isSerial ? None : Early);
+  Result<MadeKernel> consumer = makeEnd(isSerial ? None : Late);
+  for (const auto *end : {&producer, &consumer})
+    if (!*end)
+      return end->status();
+  const ChainEnds ends = {*(*producer).loaded, *(*consumer).loaded};
+  manner.ends = &ends;
+  Result<LaunchTime> chain = timer.time(*kernel.loaded, kernel.launch, manner);
+  if (!chain)
+    return chain.status();
+  Result<LaunchTime> without = timer.timeEnds(manner);
+  if (!without)
+    return without.status();
+  const double us = medianOf(chain->microseconds);
+  record["chainUs"] = us;
+  record["partUs"] = us - medianOf(without->microseconds);
   return Status::ok();
 }
 

@@ -7,10 +7,14 @@
 //   ceilings: {read, copy}: bytes per microsecond of streams of 2 GiB
 //   batches: [{batch, kernels: [...], phases: [median at each write_pos]}]
 //
-// and of each kernel: family, launches ("plain", "programmatic"), tuning,
-// registers, spillBytes, assembler, bytes (moved by a launch, see bytesMoved),
-// us {least, median, most}, coldL2, streamUs (the fastest stream of the same
-// bytes).
+// and of each kernel: family, launches ("plain"; "late" or "early" of a chain
+// in which each starts before the one before ends, see ProgrammaticLaunch),
+// tuning, registers, spillBytes, assembler, bytes (moved by a launch, see
+// bytesMoved), us {least, median, most}, coldL2, streamUs (the fastest stream
+// of the same bytes); and unless chains are left out chainUs, the median of a
+// layer of three kernels launched like this one: a producer that writes q and
+// lets the next one start early, this one, and a consumer of its output that
+// does so late; and partUs, what that is more than the same without this one.
 //
 //===----------------------------------------------------------------------===//
 #ifndef REPLAYJIT_TOOLS_DECODEBENCH_H
@@ -32,6 +36,7 @@ struct DecodeBenchOptions {
   std::vector<int> batches = {1, 4, 16, 64, 256};
   int repeats = 20; ///< Replays of each graph of launches.
   bool phases = true;
+  bool chains = true;
   const TuningTable *measured = nullptr; ///< Whose tunings count; may be null.
 };
 

@@ -3,6 +3,7 @@
 #include "tools/KernelTime.h"
 
 #include "runtime/DecodeLaunch.h"
+#include "tools/StreamProgram.h"
 
 #include <algorithm>
 #include <cmath>
@@ -39,6 +40,14 @@ public:
   Status placeRows(std::optional<int> cursor);
   /// The arguments of launch n of a graph.
   DecodeArgs launch(int n) const;
+  /// Memory that the producer reads, and that the consumer writes.
+  Status allocateEnds();
+  Status launchProducer(LoadedKernel &kernel, LaunchOrder order) {
+    return launchCopy(kernel, {made, args.q}, "q", order);
+  }
+  Status launchConsumer(LoadedKernel &kernel, LaunchOrder order) {
+    return launchCopy(kernel, {args.out, taken}, "out", order);
+  }
 
   Device &device;
   const DecodeSpec spec;
@@ -54,7 +63,20 @@ private:
   int32_t cursorAfter(int64_t steps);
   /// Allocates, and copies `bytes` unless that is null.
   Status upload(const Argument &argument, const void *bytes, size_t size);
+  int64_t bytesOf(const char *name) const {
+    const Argument &tensor = find(decodeArguments(), name);
+    return elementsOf(tensor) * byteSize(tensor.type.of(spec));
+  }
+  /// Copies the whole rows of a tensor's bytes.
+  Status launchCopy(LoadedKernel &kernel, const StreamArgs &streams,
+                    const char *tensor, LaunchOrder order) {
+    const int64_t rowBytes = streamColumns * sizeof(float);
+    return device.launchOn(device.stream(), kernel,
+                           uint32_t(bytesOf(tensor) / rowBytes), &streams,
+                           sizeof streams, order);
+  }
 
+  uint64_t made = 0, taken = 0; ///< Of the ends of a chain.
   int64_t slots = 0;
   int64_t width = 0; ///< Entries per launch in the index arrays.
   DecodeArgs args;
@@ -238,6 +260,24 @@ DecodeArgs LaunchTimer::Pool::launch(int n) const {
   return result;
 }
 
+Status LaunchTimer::Pool::allocateEnds() {
+  if (made != 0)
+    return Status::ok();
+  for (auto [address, name] :
+       {std::pair(&made, "q"), std::pair(&taken, "out")}) {
+    Result<uint64_t> memory = device.allocate(bytesOf(name), name);
+    if (!memory)
+      return memory.status();
+    *address = *memory;
+    allocations.push_back(*memory);
+  }
+  if (Status status =
+          device.copyOn(device.stream(), made, args.q, bytesOf("q"));
+      !status)
+    return status;
+  return device.synchronize();
+}
+
 LaunchTimer::LaunchTimer(std::unique_ptr<Pool> pool) : pool(std::move(pool)) {}
 LaunchTimer::~LaunchTimer() = default;
 
@@ -257,23 +297,42 @@ LaunchTimer::create(Device &device, const DecodeSpec &spec, int batch) {
 Result<LaunchTime> LaunchTimer::time(LoadedKernel &kernel,
                                      const LaunchConfig &launch,
                                      const LaunchManner &manner) {
+  return time(&kernel, launch, manner);
+}
+
+Result<LaunchTime> LaunchTimer::timeEnds(const LaunchManner &manner) {
+  return time(nullptr, {}, manner);
+}
+
+Result<LaunchTime> LaunchTimer::time(LoadedKernel *kernel,
+                                     const LaunchConfig &launch,
+                                     const LaunchManner &manner) {
   Device &device = pool->device;
   const DecodeSpec &spec = pool->spec;
   if (Status status = pool->placeRows(manner.cursor); !status)
     return status;
-  auto launchAll = [&]() -> Status {
-    for (int n = 0; n < pool->launches; ++n) {
-      DecodeArgs args = pool->launch(n);
-      Status status =
-          withParams(spec, args, [&](const void *params, size_t bytes) {
-            return device.launchOn(device.stream(), kernel,
-                                   gridOf(spec, launch, pool->batch), params,
-                                   bytes, manner.order);
-          });
-      if (!status)
-        return status;
+  if (manner.ends)
+    if (Status status = pool->allocateEnds(); !status)
+      return status;
+  auto launchOne = [&](int n) {
+    DecodeArgs args = pool->launch(n);
+    return withParams(spec, args, [&](const void *params, size_t bytes) {
+      return device.launchOn(device.stream(), *kernel,
+                             gridOf(spec, launch, pool->batch), params, bytes,
+                             manner.order);
+    });
+  };
+  auto launchAll = [&] {
+    Status status = Status::ok();
+    for (int n = 0; n < pool->launches && status; ++n) {
+      if (manner.ends)
+        status = pool->launchProducer(manner.ends->producer, manner.order);
+      if (status && kernel)
+        status = launchOne(n);
+      if (status && manner.ends)
+        status = pool->launchConsumer(manner.ends->consumer, manner.order);
     }
-    return Status::ok();
+    return status;
   };
   Result<Times> times = device.time(launchAll, manner.repeats);
   if (!times)

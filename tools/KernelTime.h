@@ -10,13 +10,29 @@
 
 namespace replayjit::internal {
 
+/// How launches of kernels of `spec` are timed: each may start before the one
+/// before ends, if they can.
+inline LaunchOrder orderOf(const DecodeSpec &spec) {
+  return spec.programmaticLaunch == ProgrammaticLaunch::None
+             ? LaunchOrder::Serial
+             : LaunchOrder::Programmatic;
+}
+
+/// What stands around each launch, as in a model: kernels of buildCopy with
+/// tiles of a row.
+struct ChainEnds {
+  LoadedKernel &producer; ///< Writes q, or all of q, k and v.
+  LoadedKernel &consumer; ///< Reads the output.
+};
+
 /// How the launches that are timed differ.
 struct LaunchManner {
   /// The write_pos of all rows; none: they stand at all ring phases, one row in
   /// L flushes; with drafts, where random numbers of them that held leave them.
   std::optional<int> cursor = {};
-  LaunchOrder order = LaunchOrder::Serial;
-  int repeats = 20; ///< Replays of the graph.
+  LaunchOrder order = LaunchOrder::Serial; ///< Of all kernels.
+  int repeats = 20;                        ///< Replays of the graph.
+  const ChainEnds *ends = nullptr;         ///< None: launches alone.
 };
 
 struct LaunchTime {
@@ -39,10 +55,14 @@ public:
   /// Times `kernel`, which takes the DecodeArgs of the timer's spec.
   Result<LaunchTime> time(LoadedKernel &kernel, const LaunchConfig &launch,
                           const LaunchManner &manner = {});
+  /// The same without it: the ends alone, which the manner has.
+  Result<LaunchTime> timeEnds(const LaunchManner &manner);
 
 private:
   class Pool;
   explicit LaunchTimer(std::unique_ptr<Pool> pool);
+  Result<LaunchTime> time(LoadedKernel *kernel, const LaunchConfig &launch,
+                          const LaunchManner &manner);
   std::unique_ptr<Pool> pool;
 };
 

@@ -155,8 +155,11 @@ Row Runner::run(Device &device, const DecodeCase &entry, int nameWidth,
   if (row.passed() && !device.isEmulation() && !options.noTiming &&
       entry.problem.batch > 0 && traitsOf(spec).tokens) {
     auto timer = LaunchTimer::create(device, spec, entry.problem.batch);
-    Result<LaunchTime> timed = timer ? (*timer)->time(**loaded, kernel->launch)
-                                     : Result<LaunchTime>(timer.status());
+    LaunchManner manner;
+    manner.order = orderOf(spec);
+    Result<LaunchTime> timed =
+        timer ? (*timer)->time(**loaded, kernel->launch, manner)
+              : Result<LaunchTime>(timer.status());
     if (timed)
       time = fmt::format("{:.2f}{}", medianOf(timed->microseconds),
                          timed->coldL2 ? "" : "*");

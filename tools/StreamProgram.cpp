@@ -13,13 +13,17 @@ using namespace replayjit::internal::replay;
 // Plain streams
 //===----------------------------------------------------------------------===//
 
-static KernelBuilder streamBuilder(MLIRContext &context, const char *name,
-                                   int numWarps) {
+static KernelBuilder
+streamBuilder(MLIRContext &context, const char *name, int numWarps,
+              ProgrammaticLaunch launch = ProgrammaticLaunch::None) {
   std::vector<ArgumentSpec> arguments(2);
   arguments[0].name = "src";
-  arguments[0].isReadOnly = true;
+  arguments[0].isDependent = launch != ProgrammaticLaunch::None;
+  arguments[0].isReadOnly = !arguments[0].isDependent;
   arguments[1].name = "dst";
-  return KernelBuilder(context, name, arguments, numWarps, /*blocksPerRow=*/1);
+  KernelBuilder b(context, name, arguments, numWarps, /*blocksPerRow=*/1);
+  b.awaitPredecessor(launch);
+  return b;
 }
 
 /// The block's tile of `pointer`.
@@ -43,9 +47,10 @@ OwningOpRef<ModuleOp> replayjit::internal::buildRead(MLIRContext &context,
   return b.take();
 }
 
-OwningOpRef<ModuleOp> replayjit::internal::buildCopy(MLIRContext &context,
-                                                     int rows, int numWarps) {
-  KernelBuilder b = streamBuilder(context, "copy_stream", numWarps);
+OwningOpRef<ModuleOp>
+replayjit::internal::buildCopy(MLIRContext &context, int rows, int numWarps,
+                               ProgrammaticLaunch launch) {
+  KernelBuilder b = streamBuilder(context, "copy_stream", numWarps, launch);
   Value block = ProgramIdOp::create(b, Axis::X);
   Value tile =
       b.loadTile(tileView(b, "src", block, rows), {rows, streamColumns});

@@ -29,9 +29,10 @@ inline constexpr int streamColumns = 128;
 /// Block i adds up the rows of tile i.
 mlir::OwningOpRef<mlir::ModuleOp> buildRead(mlir::MLIRContext &context,
                                             int rows, int numWarps);
-/// Block i copies tile i.
-mlir::OwningOpRef<mlir::ModuleOp> buildCopy(mlir::MLIRContext &context,
-                                            int rows, int numWarps);
+/// Block i copies tile i. A programmatic launch waits before it reads.
+mlir::OwningOpRef<mlir::ModuleOp>
+buildCopy(mlir::MLIRContext &context, int rows, int numWarps,
+          ProgrammaticLaunch launch = ProgrammaticLaunch::None);
 
 /// Moves what a kernel of `spec`, of family packed or replay, moves of states,
 /// rings and outputs, by the same arguments: it reads the slot, the cursor, the

@@ -36,8 +36,8 @@ private:
                  const std::vector<DecodeTuning> &round, LaunchTimer &timer,
                  int batch, Clock::time_point end);
   /// The same tuning's time, or nothing if no launch is to be had.
-  std::optional<double> timeOf(MadeKernel &kernel, LaunchTimer &timer,
-                               int repeats);
+  std::optional<double> timeOf(const DecodeSpec &spec, MadeKernel &kernel,
+                               LaunchTimer &timer, int repeats);
   /// Whether the kernel is right, and exact enough.
   bool isRight(const DecodeSpec &spec, const DecodeTuning &tuning);
   DecodeTuning usual(const DecodeSpec &spec, int batch) const {
@@ -127,7 +127,7 @@ Status Tuner::tuneBatch(const DecodeSpec &spec, int batch, TunedSpec &entry) {
     Result<MadeKernel> made = maker.load(*kernel);
     if (!made)
       return made.status();
-    us[i] = timeOf(*made, **timer, 4 * options.repeats).value_or(0);
+    us[i] = timeOf(spec, *made, **timer, 4 * options.repeats).value_or(0);
   }
   const bool isBetter = us[1] == 0 || us[0] < us[1];
   entry.add({batch, us[isBetter ? 0 : 1], us[1],
@@ -171,15 +171,17 @@ Status Tuner::measure(TuneSearch &search, const DecodeSpec &spec,
     Result<MadeKernel> kernel = maker.load(*compiled[name]);
     if (!kernel)
       continue;
-    if (std::optional<double> us = timeOf(*kernel, timer, options.repeats))
+    if (std::optional<double> us =
+            timeOf(spec, *kernel, timer, options.repeats))
       search.report(tuning, *us);
   }
   return Status::ok();
 }
 
-std::optional<double> Tuner::timeOf(MadeKernel &kernel, LaunchTimer &timer,
-                                    int repeats) {
+std::optional<double> Tuner::timeOf(const DecodeSpec &spec, MadeKernel &kernel,
+                                    LaunchTimer &timer, int repeats) {
   LaunchManner manner;
+  manner.order = orderOf(spec);
   manner.repeats = repeats;
   Result<LaunchTime> time = timer.time(*kernel.loaded, kernel.launch, manner);
   if (!time)

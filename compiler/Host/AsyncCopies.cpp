@@ -18,7 +18,7 @@ void Block::asyncCopy(void *shared, const void *global, int32_t bytes,
   if (bytes != 4 && bytes != 8 && bytes != 16)
     fail("cp.async misuse", site,
          fmt::format("it copies {} bytes; allowed are 4, 8 and 16", bytes));
-  readGlobal(global, bytes, site, "asynchronous copy");
+  readGlobal(global, bytes, Global, site, "asynchronous copy");
   uint32_t offset = checkShared(shared, bytes, site, "asynchronous copy");
   if (!shadow.beginCopy(current, offset, bytes, site)) {
     reportHazard(site, "asynchronous copy");
@@ -142,12 +142,12 @@ void Block::mbarrierWait(void *mbarrier, int32_t parity, int32_t site) {
 }
 
 void Block::bulkCopy(void *shared, const void *global, int32_t bytes,
-                     void *mbarrier, int32_t site) {
+                     void *mbarrier, int32_t space, int32_t site) {
   if (bytes <= 0 || bytes % 16)
     fail("bulk copy misuse", site,
          fmt::format("it copies {} bytes, not a multiple of 16", bytes));
   Mbarrier &object = mbarrierAt(mbarrier, site, "mbarrier of a bulk copy");
-  readGlobal(global, bytes, site, "bulk copy");
+  readGlobal(global, bytes, space, site, "bulk copy");
   uint32_t offset = checkShared(shared, bytes, site, "bulk copy");
   if (!shadow.beginCopy(current, offset, bytes, site)) {
     reportHazard(site, "bulk copy");

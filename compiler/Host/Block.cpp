@@ -23,7 +23,11 @@ bool Block::beginGrid(const GridLaunch &newLaunch, const MemoryMap &newMemory) {
 void Block::enterLane(void *argument) {
   auto *block = static_cast<Block *>(argument);
   block->launch->entry(block->launch->params);
-  block->lanes[block->current].exited = true;
+  Lane &lane = block->lanes[block->current];
+  if (lane.isEarly) [[unlikely]]
+    block->fail("missing wait", block->earlySite,
+                "the lane ends, but the kernel before may still run");
+  lane.exited = true;
   --block->live;
 }
 
@@ -37,7 +41,7 @@ void Block::begin(uint32_t newIndex) {
   globalShadow.beginBlock(forget);
   for (uint32_t i = 0; i < laneCount; ++i) {
     Lane &lane = lanes[i];
-    lane.exited = false;
+    lane.exited = lane.isEarly = false;
     lane.wait = Wait::None;
     lane.copies.clear();
     lane.groups.clear();

@@ -41,9 +41,11 @@ public:
   int32_t sreg(int32_t which) const;
   void checkGlobal(const void *address, uint32_t bytes, int32_t site,
                    const char *what);
-  void readGlobal(const void *address, uint32_t bytes, int32_t site,
-                  const char *what = "load");
+  void readGlobal(const void *address, uint32_t bytes, int32_t space,
+                  int32_t site, const char *what = "load");
   void writeGlobal(const void *address, uint32_t bytes, int32_t site);
+  /// The half of an atomic operation that writes.
+  void writeAtomic(const void *address, uint32_t bytes, int32_t site);
   uint32_t checkShared(const void *address, uint32_t bytes, int32_t site,
                        const char *what);
   void readShared(const void *address, uint32_t bytes, int32_t site);
@@ -65,7 +67,9 @@ public:
   void mbarrierArrive(void *mbarrier, int32_t bytes, int32_t site);
   void mbarrierWait(void *mbarrier, int32_t parity, int32_t site);
   void bulkCopy(void *shared, const void *global, int32_t bytes, void *mbarrier,
-                int32_t site);
+                int32_t space, int32_t site);
+  void startEarly(int32_t site);
+  void awaitPredecessor() { lanes[current].isEarly = false; }
 
 private:
   enum class Wait {
@@ -88,6 +92,7 @@ private:
 
   struct Lane {
     bool exited = false;
+    bool isEarly = false; ///< It has yet to wait for the kernel before.
     Wait wait = Wait::None;
     int32_t site = -1;
     uint32_t mask = 0;  ///< Of the warp collective it waits at.
@@ -168,6 +173,8 @@ private:
   void reportGlobalRace(int32_t site, const char *what);
   void reportGlobal(const void *address, uint32_t bytes, int32_t site,
                     const char *what);
+  [[noreturn]] void failEarly(const void *address, int32_t site,
+                              const char *what, const char *does);
   void reportStall();
   bool reportBlocked(uint32_t lane);
   bool missingLane(uint32_t lane, uint32_t &missing) const;
@@ -191,6 +198,7 @@ private:
   uint8_t pass[32];
   uint32_t passWarp = 0, passNext = 0, passCount = 0;
   uint32_t live = 0; ///< Lanes that have not exited.
+  int32_t earlySite = -1; ///< Of the lanes' start, if that is early.
   bool failed = false;
   std::string failureText;
   std::vector<Lane> lanes;

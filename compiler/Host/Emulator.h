@@ -47,7 +47,10 @@ struct GridLaunch {
 ///    bulk copy that outlives its block;
 ///  - a barrier that not all lanes reach, a wait that never ends;
 ///  - a shuffle, vote, MMA or warp barrier that part of its lanes never reach;
-///  - misuse of an mbarrier.
+///  - misuse of an mbarrier;
+///  - in a program that waits for the kernel before it (griddepcontrol): before
+///    the wait a read of what that one may still write, or any write of global
+///    memory; and a lane that ends without a wait.
 /// Order comes from block barriers, named barriers, warp barriers, shuffles,
 /// votes and MMA (the lanes of the mask; more than the PTX memory model
 /// promises for all but the warp barrier) and from mbarriers (a waiter is

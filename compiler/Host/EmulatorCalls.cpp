@@ -82,9 +82,11 @@ void Block::checkGlobal(const void *address, uint32_t bytes, int32_t site,
                      bytes, begin, begin - hit->base, hit->name));
 }
 
-void Block::readGlobal(const void *address, uint32_t bytes, int32_t site,
-                       const char *what) {
+void Block::readGlobal(const void *address, uint32_t bytes, int32_t space,
+                       int32_t site, const char *what) {
   checkGlobal(address, bytes, site, what);
+  if (space == GlobalDependent && lanes[current].isEarly) [[unlikely]]
+    failEarly(address, site, what, "reads");
   uint64_t begin = reinterpret_cast<uint64_t>(address);
   if (!globalShadow.read(current, begin, bytes, site)) [[unlikely]] {
     reportGlobalRace(site, what);
@@ -94,11 +96,19 @@ void Block::readGlobal(const void *address, uint32_t bytes, int32_t site,
 
 void Block::writeGlobal(const void *address, uint32_t bytes, int32_t site) {
   checkGlobal(address, bytes, site, "store");
+  if (lanes[current].isEarly) [[unlikely]]
+    failEarly(address, site, "store", "writes");
   uint64_t begin = reinterpret_cast<uint64_t>(address);
   if (!globalShadow.write(current, begin, bytes, site)) [[unlikely]] {
     reportGlobalRace(site, "store");
     abandon();
   }
+}
+
+void Block::writeAtomic(const void *address, uint32_t bytes, int32_t site) {
+  checkGlobal(address, bytes, site, "atomic");
+  if (lanes[current].isEarly) [[unlikely]]
+    failEarly(address, site, "atomic", "writes");
 }
 
 uint32_t Block::checkShared(const void *address, uint32_t bytes, int32_t site,
@@ -141,10 +151,10 @@ void replayjit_emu_load(void *dst, const void *src, int32_t bytes,
                         int32_t space, int32_t site) {
   if (space == Shared)
     Block::running->readShared(src, bytes, site);
-  else if (space == Global)
-    Block::running->readGlobal(src, bytes, site);
-  else
+  else if (space == GlobalAtomic)
     Block::running->checkGlobal(src, bytes, site, "atomic");
+  else
+    Block::running->readGlobal(src, bytes, space, site);
   copySmall(dst, src, bytes);
 }
 
@@ -152,10 +162,10 @@ void replayjit_emu_store(void *dst, const void *src, int32_t bytes,
                          int32_t space, int32_t site) {
   if (space == Shared)
     Block::running->writeShared(dst, bytes, site);
-  else if (space == Global)
-    Block::running->writeGlobal(dst, bytes, site);
+  else if (space == GlobalAtomic)
+    Block::running->writeAtomic(dst, bytes, site);
   else
-    Block::running->checkGlobal(dst, bytes, site, "atomic");
+    Block::running->writeGlobal(dst, bytes, site);
   copySmall(dst, src, bytes);
 }
 
@@ -210,8 +220,16 @@ void replayjit_emu_mbarrier_wait(void *mbarrier, int32_t parity, int32_t site) {
 }
 
 void replayjit_emu_bulk_copy(void *shared, const void *global, int32_t bytes,
-                             void *mbarrier, int32_t site) {
-  Block::running->bulkCopy(shared, global, bytes, mbarrier, site);
+                             void *mbarrier, int32_t space, int32_t site) {
+  Block::running->bulkCopy(shared, global, bytes, mbarrier, space, site);
+}
+
+void replayjit_emu_start_early(int32_t site) {
+  Block::running->startEarly(site);
+}
+
+void replayjit_emu_await_predecessor(int32_t site) {
+  Block::running->awaitPredecessor();
 }
 
 void replayjit_emu_trap(int32_t site) { Block::running->trap(site); }

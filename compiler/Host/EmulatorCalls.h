@@ -16,7 +16,9 @@ namespace replayjit::internal::host {
 enum Sreg : int32_t { TidX = 0, LaneId = 1, CtaIdX = 2, CtaIdY = 3,
                       CtaIdZ = 4, NCtaIdX = 5, WarpId = 6 };
 /// GlobalAtomic is a half of an atomic operation: no side of a race.
-enum Space : int32_t { Global = 0, Shared = 1, GlobalAtomic = 2 };
+/// GlobalDependent is what the kernel before may still write.
+enum Space : int32_t { Global = 0, Shared = 1, GlobalAtomic = 2,
+                       GlobalDependent = 3 };
 enum ShuffleKind : int32_t { Bfly = 0, Idx = 1, Up = 2, Down = 3 };
 /// Fragments as in the PTX ISA. A, B, C, D are arrays of 32-bit words per lane:
 /// Tf32 m16n8k8: A 4, B 2, C/D 4 floats. Bf16/F16 m16n8k16: A 4 (packed
@@ -57,9 +59,15 @@ void replayjit_emu_mbarrier_init(void *mbarrier, int32_t count, int32_t site);
 void replayjit_emu_mbarrier_arrive(void *mbarrier, int32_t site);
 void replayjit_emu_mbarrier_expect(void *mbarrier, int32_t bytes, int32_t site);
 void replayjit_emu_mbarrier_wait(void *mbarrier, int32_t parity, int32_t site);
-/// cp.async.bulk.shared.global with mbarrier completion.
+/// cp.async.bulk.shared.global with mbarrier completion. `space` is that of
+/// `global`.
 void replayjit_emu_bulk_copy(void *shared, const void *global, int32_t bytes,
-                             void *mbarrier, int32_t site);
+                             void *mbarrier, int32_t space, int32_t site);
+
+/// The kernel before may still run, until the lane has waited for it.
+void replayjit_emu_start_early(int32_t site);
+/// griddepcontrol.wait
+void replayjit_emu_await_predecessor(int32_t site);
 
 /// The kernel ends the launch.
 void replayjit_emu_trap(int32_t site);

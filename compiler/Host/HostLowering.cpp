@@ -24,6 +24,11 @@ using namespace replayjit::internal::replay;
 
 namespace {
 
+bool isWaitForPredecessor(Operation *op) {
+  auto control = dyn_cast<NVVM::GriddepcontrolOp>(op);
+  return control && control.getKind() == NVVM::GridDepActionKind::wait;
+}
+
 /// Lowers one kernel. Values pass to the emulator through a scratch area on the
 /// lane's stack, because its functions take any width by address.
 class KernelLowering {
@@ -40,6 +45,8 @@ public:
   LogicalResult run() {
     SmallVector<Operation *> ops;
     function->walk([&](Operation *op) { ops.push_back(op); });
+    if (llvm::any_of(ops, isWaitForPredecessor))
+      call("replayjit_emu_start_early", {}, {site("start")});
     for (Operation *op : ops)
       if (failed(lower(op)))
         return failure();
@@ -127,9 +134,14 @@ private:
           return erase(op);
         })
         .Case([&](LLVM::AtomicRMWOp atomic) { return lowerAtomic(atomic); })
-        // Kernels run one after another, and loads when they come.
-        .Case<NVVM::FenceMbarrierInitOp, NVVM::GriddepcontrolOp, LoadFenceOp>(
+        // Loads run when they come, and no kernel starts before its turn.
+        .Case<NVVM::FenceMbarrierInitOp, LoadFenceOp>(
             [&](Operation *) { return erase(op); })
+        .Case([&](NVVM::GriddepcontrolOp) {
+          if (isWaitForPredecessor(op))
+            call("replayjit_emu_await_predecessor", {}, {site("wait")});
+          return erase(op);
+        })
         .Case([&](NVVM::MBarrierInitOp init) {
           call("replayjit_emu_mbarrier_init", {},
                {generic(init.getAddr()), init.getCount(),
@@ -156,7 +168,9 @@ private:
         .Case([&](NVVM::CpAsyncBulkGlobalToSharedClusterOp copy) {
           call("replayjit_emu_bulk_copy", {},
                {generic(copy.getDstMem()), generic(copy.getSrcMem()),
-                copy.getSize(), generic(copy.getMbar()), site("bulk copy")});
+                copy.getSize(), generic(copy.getMbar()),
+                i32(globalSpace(copy->hasAttr(kArgDependent))),
+                site("bulk copy")});
           return erase(op);
         })
         .Case([&](LLVM::Trap) {
@@ -184,6 +198,9 @@ private:
                    call("replayjit_emu_sreg", b.getI32Type(), {i32(number)}));
   }
 
+  static host::Space globalSpace(bool isDependent) {
+    return isDependent ? host::GlobalDependent : host::Global;
+  }
   Value space(Value address, host::Space global = host::Global) {
     auto type = cast<LLVM::LLVMPointerType>(address.getType());
     return i32(type.getAddressSpace() == 3 ? host::Shared : global);
@@ -229,7 +246,8 @@ private:
     guarded(op.getPredicate(), [&] {
       call("replayjit_emu_load", {},
            {scratch, generic(op.getAddress()), i32(bytes),
-            space(op.getAddress()), site("load")});
+            space(op.getAddress(), globalSpace(op.getDependent())),
+            site("load")});
     });
     SmallVector<Value> values;
     for (unsigned i = 0; i < op.getNumResults(); ++i)

@@ -87,6 +87,8 @@ static const HostSymbol table[] = {
     SYMBOL(replayjit_emu_mbarrier_expect),
     SYMBOL(replayjit_emu_mbarrier_wait),
     SYMBOL(replayjit_emu_bulk_copy),
+    SYMBOL(replayjit_emu_start_early),
+    SYMBOL(replayjit_emu_await_predecessor),
     SYMBOL(replayjit_emu_trap),
     {"replayjit_emu_shared", replayjit_emu_shared},
     {"global_smem", replayjit_emu_shared},

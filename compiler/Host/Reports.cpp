@@ -103,6 +103,22 @@ void Block::reportGlobalRace(int32_t site, const char *what) {
                hazard));
 }
 
+void Block::startEarly(int32_t site) {
+  lanes[current].isEarly = true;
+  earlySite = site;
+}
+
+// Of an access inside an allocation.
+void Block::failEarly(const void *address, int32_t site, const char *what,
+                      const char *does) {
+  const uint64_t begin = reinterpret_cast<uint64_t>(address);
+  const MemoryMap::Allocation *hit = memory->find(begin, 1);
+  fail("access before the wait", site,
+       fmt::format("the {} {} offset {} of '{}', which the kernel before may "
+                   "still use",
+                   what, does, begin - hit->base, hit->name));
+}
+
 void Block::reportGlobal(const void *address, uint32_t bytes, int32_t site,
                          const char *what) {
   uint64_t begin = reinterpret_cast<uint64_t>(address);

@@ -28,14 +28,24 @@ struct HoistLoadsPass
                        .value_or(std::numeric_limits<int64_t>::max());
     fenceRegisters = tuningOf(getOperation(), kFenceRegisters)
                          .value_or(std::numeric_limits<int64_t>::max());
-    getOperation()->walk([&](Block *block) { hoist(*block); });
+    getOperation()->walk([&](Block *block) {
+      registers = 0;
+      hoist(*block, nullptr);
+      // What had to stay behind a wait gathers there.
+      for (auto wait : block->getOps<AwaitPredecessorOp>())
+        hoist(*block, wait);
+    });
   }
 
-  void hoist(Block &block) {
+  /// Moves what may move from behind `wait` up to it, or without one from the
+  /// whole block to its start.
+  void hoist(Block &block, AwaitPredecessorOp wait) {
     SmallVector<LoadOp> loads;
     llvm::DenseSet<Operation *> movable; // Loads that may move.
     llvm::SetVector<Value> written;      // Pointers, null if not known.
-    for (Operation &op : block) {
+    for (Operation &op : llvm::make_range(
+             wait ? std::next(wait->getIterator()) : block.begin(),
+             block.end())) {
       if (isa<LoadFenceOp>(op))
         break;
       if (auto load = dyn_cast<LoadOp>(op)) {
@@ -43,7 +53,7 @@ struct HoistLoadsPass
         if (!load.getView().getType().getShared() &&
             llvm::none_of(written,
                           [&](Value p) { return mayAlias(p, pointer); }) &&
-            canMove(load, block, movable)) {
+            canMove(load, block, wait, movable)) {
           loads.push_back(load);
           movable.insert(load);
         }
@@ -55,12 +65,13 @@ struct HoistLoadsPass
     llvm::stable_sort(loads, [](LoadOp a, LoadOp b) {
       return elementsOf(a) < elementsOf(b);
     });
-    Operation *last = lastLeadingCopy(block);
-    registers = 0;
+    Operation *const first =
+        wait ? wait.getOperation() : lastLeadingCopy(block);
+    Operation *last = first;
     for (LoadOp load : loads)
-      moveWithOperands(load, block, last);
+      moveWithOperands(load, block, wait, last);
     // The assembler would put a load behind arithmetic that waits for another.
-    if (last && registers >= fenceRegisters) {
+    if (last != first && registers >= fenceRegisters) {
       OpBuilder b(&block, std::next(last->getIterator()));
       LoadFenceOp::create(b, last->getLoc());
     }
@@ -95,21 +106,25 @@ struct HoistLoadsPass
     return llvm::divideCeil(words, 32 * getOperation().getNumWarps());
   }
 
-  /// True if what `op` needs inside `block` is pure, or a load that may move.
-  bool canMove(Operation *op, Block &block,
+  /// True if what `op` needs inside `block` stands before `wait`, is pure, or is
+  /// a load that may move.
+  bool canMove(Operation *op, Block &block, AwaitPredecessorOp wait,
                const llvm::DenseSet<Operation *> &movable) {
     return llvm::all_of(op->getOperands(), [&](Value operand) {
       Operation *def = operand.getDefiningOp();
       return !def || def->getBlock() != &block || movable.contains(def) ||
+             (wait && def->isBeforeInBlock(wait)) ||
              (isPure(def) && def->getNumRegions() == 0 &&
-              canMove(def, block, movable));
+              canMove(def, block, wait, movable));
     });
   }
 
-  /// Moves `op`, after what it needs, behind `last` (or to the block's start).
-  /// False if a load in the way would take more registers than allowed.
-  bool moveWithOperands(Operation *op, Block &block, Operation *&last) {
-    if (moved.contains(op))
+  /// Moves `op`, after what it needs, behind `last` (or to the block's start),
+  /// unless it stands before `wait`. False if a load in the way would take more
+  /// registers than allowed.
+  bool moveWithOperands(Operation *op, Block &block, AwaitPredecessorOp wait,
+                        Operation *&last) {
+    if (moved.contains(op) || (wait && op->isBeforeInBlock(wait)))
       return true;
     if (auto load = dyn_cast<LoadOp>(op)) {
       if (registers + registersOf(load) > maxRegisters)
@@ -118,7 +133,7 @@ struct HoistLoadsPass
     for (Value operand : op->getOperands())
       if (Operation *def = operand.getDefiningOp();
           def && def->getBlock() == &block &&
-          !moveWithOperands(def, block, last))
+          !moveWithOperands(def, block, wait, last))
         return false;
     if (auto load = dyn_cast<LoadOp>(op))
       registers += registersOf(load);

@@ -2,6 +2,7 @@
 
 #include "compiler/Transforms/Memory.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
@@ -15,8 +16,25 @@ Value replayjit::internal::pointerOf(Value memory) {
   return view ? Value(view.getPtr()) : Value();
 }
 
-/// The writes of one operation to global memory, which is the default resource.
-static void forEachOwnWrite(Operation *op, function_ref<void(Value)> visit) {
+/// The word that is told of a number which does not fit where `op` narrows it;
+/// null if nobody asked.
+static Value overflowWord(Operation *op) {
+  auto narrowed = dyn_cast<arith::TruncFOp>(op);
+  if (!narrowed || !isa<RankedTensorType>(narrowed.getType()) ||
+      !getElementTypeOrSelf(narrowed.getType()).isF16())
+    return {};
+  Value word;
+  op->getParentOfType<KernelOp>()->walk(
+      [&](OnOverflowOp report) { word = report.getWord(); });
+  return word;
+}
+
+/// The effects of one kind that an operation itself has on global memory, which
+/// is the default resource.
+template <typename Effect>
+static void forEachOwn(Operation *op, function_ref<void(Value)> visit) {
+  if (Value word = overflowWord(op))
+    visit(word);
   auto interface = dyn_cast<MemoryEffectOpInterface>(op);
   if (!interface) {
     if (!op->hasTrait<OpTrait::HasRecursiveMemoryEffects>())
@@ -26,20 +44,20 @@ static void forEachOwnWrite(Operation *op, function_ref<void(Value)> visit) {
   SmallVector<MemoryEffects::EffectInstance> effects;
   interface.getEffects(effects);
   for (const MemoryEffects::EffectInstance &effect : effects)
-    if (isa<MemoryEffects::Write>(effect.getEffect()) &&
+    if (isa<Effect>(effect.getEffect()) &&
         effect.getResource() == SideEffects::DefaultResource::get())
       visit(effect.getValue() ? pointerOf(effect.getValue()) : Value());
 }
 
 bool replayjit::internal::writesMemory(Operation *op) {
   bool writes = false;
-  forEachOwnWrite(op, [&](Value) { writes = true; });
+  forEachOwn<MemoryEffects::Write>(op, [&](Value) { writes = true; });
   return writes;
 }
 
 void replayjit::internal::forEachWrite(Operation *op,
                                        function_ref<void(Value)> visit) {
-  op->walk([&](Operation *inner) { forEachOwnWrite(inner, visit); });
+  op->walk([&](Operation *inner) { forEachOwn<MemoryEffects::Write>(inner, visit); });
 }
 
 /// True if what is read through `pointer` was written through no other.
@@ -82,10 +100,22 @@ static bool areApart(AccessOpInterface a, AccessOpInterface b) {
 bool replayjit::internal::mayTouch(Operation *writer, LoadOp load) {
   bool touches = false;
   Value loaded = pointerOf(load.getView());
-  forEachOwnWrite(writer,
+  forEachOwn<MemoryEffects::Write>(writer,
                   [&](Value written) { touches |= mayAlias(written, loaded); });
   auto access = dyn_cast<AccessOpInterface>(writer);
   return touches && !(access && areApart(access, load));
+}
+
+bool replayjit::internal::mayRead(Operation *op, Operation *writer) {
+  bool reads = false;
+  op->walk([&](Operation *inner) {
+    forEachOwn<MemoryEffects::Read>(inner, [&](Value loaded) {
+      forEachOwn<MemoryEffects::Write>(writer, [&](Value written) {
+        reads |= mayAlias(written, loaded);
+      });
+    });
+  });
+  return reads;
 }
 
 bool replayjit::internal::areExclusive(Operation *a, Operation *b) {

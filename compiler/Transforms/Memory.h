@@ -36,6 +36,10 @@ bool mayAlias(mlir::Value written, mlir::Value loaded);
 /// of one view that do not meet are told apart.
 bool mayTouch(mlir::Operation *writer, replay::LoadOp load);
 
+/// True if `op`, or what stands in its regions, may read what `writer` itself
+/// writes.
+bool mayRead(mlir::Operation *op, mlir::Operation *writer);
+
 /// True if the two stand in different branches of one scf.if.
 bool areExclusive(mlir::Operation *a, mlir::Operation *b);
 

@@ -59,6 +59,28 @@ def UnrollTilesPass : Pass<"replay-unroll-tiles", "::replayjit::internal::replay
   let dependentDialects = ["::mlir::scf::SCFDialect"];
 }
 
+def DelayWaitPass : Pass<"replay-delay-wait", "::replayjit::internal::replay::KernelOp"> {
+  let summary = "Wait for the kernel before as late as possible";
+  let description = [{
+    Moves each `replay.await_predecessor` down its block to the first operation that
+    writes global memory or reads what the wait stands for, by their effects; and
+    where that is an `scf.if`, into both of its branches, each of which then starts
+    to look anew. So a kernel waits once on each path, and what its branches have
+    in common is read before. No numeric effect.
+    ```mlir
+    replay.await_predecessor           // becomes
+    %i = replay.load %slots[%c0]       // %i = replay.load %slots[%c0]
+    scf.if %c {                        // scf.if %c {
+      %q = replay.load %token[%i]      //   replay.await_predecessor
+    }                                  //   %q = replay.load %token[%i]
+                                       // } else {
+                                       //   replay.await_predecessor
+                                       // }
+    ```
+  }];
+  let dependentDialects = ["::mlir::scf::SCFDialect"];
+}
+
 def StageLoadsPass : Pass<"replay-stage-loads", "::replayjit::internal::replay::KernelOp"> {
   let summary = "Copy views to shared memory before their tiles are loaded";
   let description = [{
@@ -114,6 +136,17 @@ def HoistLoadsPass : Pass<"replay-hoist-loads", "::replayjit::internal::replay::
     memory. Loads that would need more than the kernel's `replay.hoist_registers`
     a thread stay. If those that moved need `replay.fence_registers`, a
     `replay.load_fence` ends them. No numeric effect.
+
+    A `replay.await_predecessor` parts a block in two. Loads of what it does not
+    stand for go to the block's start from either side, so that they are on their
+    way while the kernel waits; the others gather behind it in the same manner.
+    ```mlir
+    replay.await_predecessor           // becomes
+    %q = replay.load %token[%i]        // %s = replay.load %state[%i]
+    %x = math.exp %q                   // replay.await_predecessor
+    %s = replay.load %state[%i]        // %q = replay.load %token[%i]
+                                       // %x = math.exp %q
+    ```
   }];
 }
 

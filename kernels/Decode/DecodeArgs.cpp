@@ -88,7 +88,8 @@ void setLayer(DecodeArgs &args, const ReplayLayer &layer) {
 //===----------------------------------------------------------------------===//
 
 Status validateLayer(const DecodeSpec &spec, const ReplayLayer &layer) {
-  const ArgumentValues values{spec, layerArguments(), &layer};
+  const ArgumentRules rules(spec, layerArguments());
+  const ArgumentValues values{rules, &layer};
   if (Status status = checkPointers(values); !status)
     return status;
   return checkStrides(values, /*hasRows=*/false);
@@ -152,8 +153,9 @@ static Status checkOwnSlots(const DecodeSpec &spec, const DecodeArgs &args) {
         strideIf(spec.hasTrackIndices, args.trackIndexStride)}});
 }
 
-Status validateArgs(const DecodeSpec &spec, const DecodeArgs &args) {
-  const ArgumentValues values{spec, decodeArguments(), &args};
+Status validateArgs(const LaunchRules &rules, const DecodeArgs &args) {
+  const DecodeSpec &spec = rules.spec;
+  const ArgumentValues values{rules.tables[0], &args};
   if (Status status = checkCounts(values); !status)
     return status;
   if (!std::isfinite(args.scale))
@@ -178,11 +180,11 @@ Status validateArgs(const DecodeSpec &spec, const DecodeArgs &args) {
 // The pointers by name
 //===----------------------------------------------------------------------===//
 
-std::vector<NamedAddress> addressesOf(const DecodeSpec &spec,
+std::vector<NamedAddress> addressesOf(const LaunchRules &rules,
                                       const DecodeArgs &args) {
   std::vector<NamedAddress> all;
   if (args.batch > 0)
-    appendAddresses({spec, decodeArguments(), &args}, all);
+    appendAddresses({rules.tables[0], &args}, all);
   return all;
 }
 

@@ -26,6 +26,7 @@ TokenRows tokenRowsOf(const DecodeSpec &spec);
 /// those of row r start at r times tokensPerRow, or at tokenOffsets[r].
 struct DecodeArgs {
   static constexpr const char *structName = "DecodeArgs";
+  static std::vector<ArgumentTable> tables();
 
   uint64_t stateIndices = 0;
   int64_t stateIndexStride = 1;
@@ -80,6 +81,9 @@ struct ReplayLayer {
 
 /// What each member is; see Arguments.h.
 ArgumentTable decodeArguments();
+inline std::vector<ArgumentTable> DecodeArgs::tables() {
+  return {decodeArguments()};
+}
 ArgumentTable layerArguments();
 
 /// The pool among the arguments of a decode step.
@@ -164,14 +168,14 @@ constexpr RingCursor nextCursor(const DecodeSpec &spec, RingCursor cursor,
 /// null pointers, counts, strides, alignment, lower_bound. Expects a valid
 /// spec. A stride or pitch of more than 2^32 bytes either way is refused, so
 /// that no offset of a row or slot passes 63 bits.
-Status validateArgs(const DecodeSpec &spec, const DecodeArgs &args);
+Status validateArgs(const LaunchRules &rules, const DecodeArgs &args);
 
 /// The same for a layer before it goes to device memory.
 Status validateLayer(const DecodeSpec &spec, const ReplayLayer &layer);
 
 /// The pointers that a launch follows, of arguments that validateArgs finds
 /// right: none without a row.
-std::vector<NamedAddress> addressesOf(const DecodeSpec &spec,
+std::vector<NamedAddress> addressesOf(const LaunchRules &rules,
                                       const DecodeArgs &args);
 inline int64_t rowsOf(const DecodeArgs &args) { return args.batch; }
 

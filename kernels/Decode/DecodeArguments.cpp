@@ -44,13 +44,14 @@ static constexpr auto decodeTable = linked(std::to_array<Argument>({
             Wide),
     stride(MEMBER(statePitch), "state"),
     pointer(MEMBER(q), act, {perToken, qkv}, Input, Wide)
-        .says(
-            "q then k then v; or q alone, [tokens, H, K], if has_separate_qkv"),
+        .ofToken()
+        .says("q then k then v; or q alone, [tokens, H, K], if has_separate_qkv"),
     stride(MEMBER(qStride), "q"),
 
-    pointer(MEMBER(a), gate, {perToken, HV, channels}, Input, WideIfKda),
+    pointer(MEMBER(a), gate, {perToken, HV, channels}, Input, WideIfKda)
+        .ofToken(),
     stride(MEMBER(aStride), "a"),
-    pointer(MEMBER(b), beta, {perToken, HV}, Input),
+    pointer(MEMBER(b), beta, {perToken, HV}, Input).ofToken(),
     stride(MEMBER(bStride), "b"),
     pointer(MEMBER(aLog), param, {HV}, Input).only(ifParams),
     pointer(MEMBER(dtBias), bias, {HV, channels}, Input, WideIfKda)
@@ -74,9 +75,13 @@ static constexpr auto decodeTable = linked(std::to_array<Argument>({
     number(MEMBER(lowerBound), f32)
         .says("of GATE_LOWER_BOUND: finite, negative"),
 
-    pointer(MEMBER(k), act, {perToken, H, K}, Input, Wide).only(ifSeparate),
+    pointer(MEMBER(k), act, {perToken, H, K}, Input, Wide)
+        .only(ifSeparate)
+        .ofToken(),
     stride(MEMBER(kStride), "k"),
-    pointer(MEMBER(v), act, {perToken, HV, V}, Input, Wide).only(ifSeparate),
+    pointer(MEMBER(v), act, {perToken, HV, V}, Input, Wide)
+        .only(ifSeparate)
+        .ofToken(),
     stride(MEMBER(vStride), "v"),
     pointer(MEMBER(ringBase), i32, {perRow}, Read)
         .only(ifCircular)

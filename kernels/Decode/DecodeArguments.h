@@ -15,8 +15,7 @@ using Spec = const DecodeSpec &;
 using enum Argument::Access;
 using enum Argument::Alignment;
 
-//===--- Types
-//-------------------------------------------------------------===//
+//===--- Types ------------------------------------------------------------===//
 
 inline constexpr DataType i32 = DataType::I32, i64 = DataType::I64,
                           f32 = DataType::F32;
@@ -30,8 +29,7 @@ inline constexpr ElementType act{&DecodeSpec::actType, "act_type"},
     ring{&DecodeSpec::ringType, "ring_type"},
     index{&DecodeSpec::indexType, "index_type"};
 
-//===--- Dimensions
-//--------------------------------------------------------===//
+//===--- Dimensions -------------------------------------------------------===//
 
 inline constexpr Extent H{
     "H", [](Spec spec) -> int64_t { return spec.numKeyHeads; }};
@@ -56,8 +54,7 @@ inline constexpr Extent qkv{
                  : 2 * keys + int64_t(spec.numValueHeads) * spec.headDimV;
     }};
 
-//===--- What a spec may lack
-//----------------------------------------------===//
+//===--- What a spec may lack ---------------------------------------------===//
 
 inline constexpr Presence ifRing{[](Spec spec) { return spec.ringDepth > 1; },
                                  "if there is a ring"};

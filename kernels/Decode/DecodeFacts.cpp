@@ -26,6 +26,10 @@ static bool computesBeta(const DecodeSpec &spec) {
 static bool hasPredecayedTokens(const DecodeSpec &spec) {
   return traitsOf(spec).tokens && spec.ringFormat == RingFormat::Predecayed;
 }
+static bool isProgrammaticToken(const DecodeSpec &spec) {
+  return traitsOf(spec).tokens &&
+         spec.programmaticLaunch != ProgrammaticLaunch::None;
+}
 /// A rebuild readout rounds its operands to the output's type.
 static bool hasOutType(const DecodeSpec &spec) {
   return traitsOf(spec).tokens ||
@@ -314,13 +318,17 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
         .isMinor = true,
         .draws = rarely,
     }),
-    fact<&DecodeSpec::hasProgrammaticLaunch>({
-        .name = "hasProgrammaticLaunch",
+    fact<&DecodeSpec::programmaticLaunch>({
+        .name = "programmaticLaunch",
         .in = ofStates,
-        .doc = "May start before the kernel before it ends; needs sm_90",
+        .doc = "May start before the kernel before it ends, and where it lets "
+               "the next one start: after its wait, or at its own start; needs "
+               "sm_90",
         .flag = "--programmatic-launch",
-        .parts = {"", "pdl"},
-        .draws = rarely,
+        .parts = {"", "pdl", "early"},
+        .draws = {ProgrammaticLaunch::None, ProgrammaticLaunch::None,
+                  ProgrammaticLaunch::None, ProgrammaticLaunch::None,
+                  ProgrammaticLaunch::Late, ProgrammaticLaunch::Early},
     }),
     fact<&DecodeSpec::nullSlot>({
         .name = "nullSlot",
@@ -398,6 +406,14 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
             "from one offset to the next",
         .flag = "--token-rows",
         .parts = {"", "counted", "ragged"},
+    }),
+    fact<&DecodeSpec::dependents>({
+        .name = "dependents",
+        .in = isProgrammaticToken,
+        .doc = "What a programmatic launch reads only once the kernel before "
+               "has ended: the token's q, k, v, a and b, or all arguments",
+        .flag = "--dependents",
+        .parts = {"", "depall"},
     }),
 };
 static_assert(isComplete<DecodeSpec>(decodeTable));

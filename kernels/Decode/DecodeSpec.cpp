@@ -240,12 +240,13 @@ Status validatePool(const DecodeSpec &spec, const DecodeTuning &tuning,
     return status;
   if (Status status = validateTuning(spec, tuning); !status)
     return status;
-  if (spec.hasProgrammaticLaunch && target.capability < 90)
+  if (spec.programmaticLaunch != ProgrammaticLaunch::None &&
+      target.capability < 90)
     return Status::error(
         StatusCode::Unsupported,
-        fmt::format("hasProgrammaticLaunch: true is not allowed for {}; it "
-                    "needs sm_90 or later",
-                    target.chip));
+        fmt::format("programmaticLaunch: {} is not allowed for {}; it needs "
+                    "sm_90 or later",
+                    wordOf(spec.programmaticLaunch), target.chip));
   if (tuning.stageBytes > 0 && !target.hasBulkCopy)
     return Status::error(
         StatusCode::Unsupported,

@@ -96,6 +96,27 @@ template <>
 inline constexpr std::array<std::string_view, 3> wordsOf<TokenRows> = {
     "full", "counted", "ragged"};
 
+/// Whether a kernel may be launched before the one before it on the stream ends
+/// (LaunchOrder), which it then waits for itself; and where it lets the next
+/// programmatic launch start. replayjit_launch.h says what an engine sees to.
+enum class ProgrammaticLaunch : uint8_t {
+  None,
+  Late, ///< After its own wait: all kernels before it have ended then.
+  Early ///< At its start: kernels before it may still run.
+};
+template <>
+inline constexpr std::array<std::string_view, 3> wordsOf<ProgrammaticLaunch> = {
+    "none", "late", "early"};
+
+/// What a programmatic launch reads only after its wait.
+enum class Dependents : uint8_t {
+  Token, ///< q, k, v, a and b. All else is read before.
+  All,
+};
+template <>
+inline constexpr std::array<std::string_view, 2> wordsOf<Dependents> = {
+    "token", "all"};
+
 /// How a launch hands over its arguments.
 enum class LaunchAbi : uint8_t {
   Native, ///< DecodeArgs: run-time strides, slot bounds, error word, any grid.
@@ -143,8 +164,7 @@ struct DecodeSpec {
   bool hasTrackIndices = false;
   bool hasMask = true;
   bool trapOnError = false;
-  /// The kernel itself waits for its predecessor on the stream (LaunchOrder).
-  bool hasProgrammaticLaunch = false;
+  ProgrammaticLaunch programmaticLaunch = ProgrammaticLaunch::None;
   NullSlot nullSlot = NullSlot::Negative;
   Readout readout = Readout::OutputOnly;
   int alignment = 16;
@@ -156,6 +176,7 @@ struct DecodeSpec {
   bool hasUnitKeys = false;
   int numTokens = 1; ///< T, the most that a row has.
   TokenRows tokenRows = TokenRows::Full;
+  Dependents dependents = Dependents::Token;
 
   bool operator==(const DecodeSpec &) const = default;
 };

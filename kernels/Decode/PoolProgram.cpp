@@ -23,8 +23,7 @@ PoolProgram::PoolProgram(MLIRContext &context, const DecodeSpec &spec,
   if (tuning.numWarps == 1)
     threads.lanesPerRow = 16;
   b.tune(threads);
-  if (spec.hasProgrammaticLaunch)
-    b.allowProgrammaticLaunch();
+  b.awaitPredecessor(spec.programmaticLaunch);
 }
 
 Value PoolProgram::locateHead(Value block) {

@@ -44,8 +44,8 @@ static_assert(covers(table, sizeof(MaterializeArgs)));
 
 ArgumentTable materializeArguments() { return table; }
 
-Status validateArgs(const DecodeSpec &spec, const MaterializeArgs &args) {
-  const ArgumentValues values{spec, materializeArguments(), &args};
+Status validateArgs(const LaunchRules &rules, const MaterializeArgs &args) {
+  const ArgumentValues values{rules.tables[0], &args};
   if (Status status = checkCounts(values); !status)
     return status;
   if (args.batch == 0 || args.numLayers == 0)
@@ -58,11 +58,11 @@ Status validateArgs(const DecodeSpec &spec, const MaterializeArgs &args) {
   return checkOwnSlots(args.batch, {{"dstIndexStride", args.dstIndexStride}});
 }
 
-std::vector<NamedAddress> addressesOf(const DecodeSpec &spec,
+std::vector<NamedAddress> addressesOf(const LaunchRules &rules,
                                       const MaterializeArgs &args) {
   std::vector<NamedAddress> all;
   if (args.batch > 0 && args.numLayers > 0)
-    appendAddresses({spec, materializeArguments(), &args}, all);
+    appendAddresses({rules.tables[0], &args}, all);
   return all;
 }
 

@@ -13,6 +13,7 @@ namespace replayjit::internal {
 /// another, or the dst of two, ends undefined.
 struct MaterializeArgs {
   static constexpr const char *structName = "MaterializeArgs";
+  static std::vector<ArgumentTable> tables();
 
   uint64_t layers = 0; ///< [numLayers] ReplayLayer
   uint64_t srcIndices = 0, dstIndices = 0, ringIndices = 0;
@@ -24,11 +25,14 @@ struct MaterializeArgs {
 
 /// What each member is; see Arguments.h.
 ArgumentTable materializeArguments();
+inline std::vector<ArgumentTable> MaterializeArgs::tables() {
+  return {materializeArguments()};
+}
 
 // As those of DecodeArgs. The addresses in the table of layers, which is in
 // device memory, are not looked at.
-Status validateArgs(const DecodeSpec &spec, const MaterializeArgs &args);
-std::vector<NamedAddress> addressesOf(const DecodeSpec &spec,
+Status validateArgs(const LaunchRules &rules, const MaterializeArgs &args);
+std::vector<NamedAddress> addressesOf(const LaunchRules &rules,
                                       const MaterializeArgs &args);
 inline int64_t rowsOf(const MaterializeArgs &args) {
   return int64_t(args.batch) * args.numLayers;

@@ -18,6 +18,10 @@ static Status checkOwn(const DecodeSpec &spec) {
                                         "has destinations");
   if (spec.hasTrackIndices)
     return mustBeFalse("hasTrackIndices", "the materialize family");
+  // A decode behind it would read states that it has yet to write.
+  if (spec.programmaticLaunch == ProgrammaticLaunch::Early)
+    return Status::invalid("programmaticLaunch: early is not allowed for the "
+                           "materialize family; it must be none or late");
   return Status::ok();
 }
 

@@ -11,7 +11,7 @@ DecodeSpec materializeSpec(const DecodeSpec &pool) {
   const DecodeSpec usual;
   spec.readout = usual.readout;
   spec.abi = usual.abi;
-  spec.hasProgrammaticLaunch = usual.hasProgrammaticLaunch;
+  spec.programmaticLaunch = usual.programmaticLaunch;
   spec.hasDstIndices = spec.hasTrackIndices = false; // Rows have destinations.
   spec.hasMask = false; // Rows to skip have null slots.
   return canonical(spec);

@@ -18,13 +18,13 @@ static Status checkRange(const char *name, int64_t value, int64_t most) {
       "{}: {} is not allowed; it must be 0 to {}", name, value, most));
 }
 
-static ArgumentValues valuesOf(const DecodeSpec &spec, const PlanArgs &args) {
-  return {spec, planArguments(), &args};
+static ArgumentValues valuesOf(const LaunchRules &rules, const PlanArgs &args) {
+  return {rules.tables[0], &args};
 }
 
-static ArgumentValues valuesOfGroup(const DecodeSpec &spec,
+static ArgumentValues valuesOfGroup(const LaunchRules &rules,
                                     const PlanArgs &args, int group) {
-  return {spec, planGroupArguments(), &args.groups[group], inPlanGroup(group)};
+  return {rules.tables[1], &args.groups[group], inPlanGroup(group)};
 }
 
 /// Of rows that each write a slot of their own: in a step the cursor, the ring
@@ -62,9 +62,9 @@ static Status checkOwnSlots(const DecodeSpec &spec, const PlanArgs &args) {
   return Status::ok();
 }
 
-static Status checkGroup(const DecodeSpec &spec, const PlanArgs &args,
+static Status checkGroup(const LaunchRules &rules, const PlanArgs &args,
                          int group) {
-  const ArgumentValues values = valuesOfGroup(spec, args, group);
+  const ArgumentValues values = valuesOfGroup(rules, args, group);
   if (Status status = checkCounts(values); !status)
     return status;
   if (args.groups[group].state.in == 0)
@@ -72,7 +72,7 @@ static Status checkGroup(const DecodeSpec &spec, const PlanArgs &args,
   return checkPointers(values);
 }
 
-static Status checkBegin(const DecodeSpec &spec, const PlanArgs &args) {
+static Status checkBegin(const LaunchRules &rules, const PlanArgs &args) {
   for (const Status &status :
        {checkRange("live", args.live, args.batch),
         checkRange("numGroups", args.numGroups, maxPlanGroups)})
@@ -83,13 +83,13 @@ static Status checkBegin(const DecodeSpec &spec, const PlanArgs &args) {
   if ((args.seqLen == 0) != (args.noFlushPast == 0))
     return missingAddress(args.seqLen ? "noFlushPast" : "seqLen");
   for (int g = 0; g < args.numGroups && readsRows(args); ++g)
-    if (Status status = checkGroup(spec, args, g); !status)
+    if (Status status = checkGroup(rules, args, g); !status)
       return status;
-  return checkOwnSlots(spec, args);
+  return checkOwnSlots(rules.spec, args);
 }
 
-Status validateArgs(const DecodeSpec &spec, const PlanArgs &args) {
-  const ArgumentValues values = valuesOf(spec, args);
+Status validateArgs(const LaunchRules &rules, const PlanArgs &args) {
+  const ArgumentValues values = valuesOf(rules, args);
   if (args.step < 0)
     return Status::invalid(fmt::format(
         "step: {} is not allowed; it must be 0 or more", args.step));
@@ -97,23 +97,23 @@ Status validateArgs(const DecodeSpec &spec, const PlanArgs &args) {
     return status;
   if (Status status = checkPointers(values); !status)
     return status;
-  return spec.family == Family::PlanBegin ? checkBegin(spec, args)
-                                          : Status::ok();
+  return rules.spec.family == Family::PlanBegin ? checkBegin(rules, args)
+                                                : Status::ok();
 }
 
-std::vector<NamedAddress> addressesOf(const DecodeSpec &spec,
+std::vector<NamedAddress> addressesOf(const LaunchRules &rules,
                                       const PlanArgs &args) {
   std::vector<NamedAddress> all;
   if (args.batch == 0)
     return all;
-  appendAddresses(valuesOf(spec, args), all);
+  appendAddresses(valuesOf(rules, args), all);
   if (!readsRows(args))
     std::erase_if(all, [](const NamedAddress &pointer) {
       return find(planArguments(), pointer.name).isPer(perLiveRow);
     });
-  if (spec.family == Family::PlanBegin && readsRows(args))
+  if (rules.spec.family == Family::PlanBegin && readsRows(args))
     for (int g = 0; g < args.numGroups; ++g)
-      appendAddresses(valuesOfGroup(spec, args, g), all);
+      appendAddresses(valuesOfGroup(rules, args, g), all);
   return all;
 }
 

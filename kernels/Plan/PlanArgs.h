@@ -51,6 +51,7 @@ DecodeSpec planSpec(const DecodeSpec &pool, Family family);
 /// addresses for PlanReference; those of rows are dense arrays.
 struct PlanArgs {
   static constexpr const char *structName = "PlanArgs";
+  static std::vector<ArgumentTable> tables(); ///< And that of a group.
 
   uint64_t keys = 0;
   int64_t keyStride = 1;
@@ -77,6 +78,9 @@ struct PlanArgs {
 /// What each member is but for `groups`, and each of a group; see Arguments.h.
 ArgumentTable planArguments();
 ArgumentTable planGroupArguments();
+inline std::vector<ArgumentTable> PlanArgs::tables() {
+  return {planArguments(), planGroupArguments()};
+}
 /// What precedes the names of a group's members: "groups[3].".
 std::string inPlanGroup(int group);
 
@@ -110,11 +114,11 @@ inline std::optional<RingCursor> advance(const DecodeSpec &spec,
 }
 
 /// Says in one sentence what is wrong with arguments that the host can see.
-/// `spec` is of family PlanBegin or PlanCommit.
-Status validateArgs(const DecodeSpec &spec, const PlanArgs &args);
+/// The rules are of a spec of family PlanBegin or PlanCommit.
+Status validateArgs(const LaunchRules &rules, const PlanArgs &args);
 
 /// The pointers that a launch of them follows; see DecodeArgs.h.
-std::vector<NamedAddress> addressesOf(const DecodeSpec &spec,
+std::vector<NamedAddress> addressesOf(const LaunchRules &rules,
                                       const PlanArgs &args);
 inline int64_t rowsOf(const PlanArgs &args) { return args.batch; }
 

@@ -31,6 +31,8 @@ static_assert(REPLAYJIT_BETA_GIVEN == int(Beta::Given));
 static_assert(REPLAYJIT_RING_PREDECAYED == int(RingFormat::Predecayed));
 static_assert(REPLAYJIT_NULL_NON_POSITIVE == int(NullSlot::NonPositive));
 static_assert(REPLAYJIT_READOUT_REBUILD == int(Readout::Rebuild));
+static_assert(REPLAYJIT_PROGRAMMATIC_EARLY == int(ProgrammaticLaunch::Early));
+static_assert(REPLAYJIT_DEPENDENTS_ALL == int(Dependents::All));
 static_assert(REPLAYJIT_ABI_TRITON == int(LaunchAbi::Triton));
 static_assert(REPLAYJIT_FACT_TYPE == int(FactKind::Type));
 

@@ -113,7 +113,8 @@ public:
 
   /// The arguments of a layer that exists for rowCount of the plan's rows, from
   /// rowBegin on: pool, cursors and indices. The caller adds q, k, v, a, b, the
-  /// parameters, out, scale and lowerBound, offset by the same rows.
+  /// parameters, out, scale and lowerBound, offset by the same rows. Between a
+  /// begin and a programmatic launch (LaunchOrder) stands another kernel.
   DecodeArgs argsFor(int group, int layer, int32_t rowBegin,
                      int32_t rowCount) const;
 

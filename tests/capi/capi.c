@@ -129,11 +129,11 @@ static void check_specs(void) {
   CHECK(tuning.block_v == 32 && tuning.block_k == 128);
   OK(replayjit_target_supports("sm_90a", &spec, NULL));
   OK(replayjit_target_supports("sm_90a", &spec, &tuning));
-  spec.has_programmatic_launch = 1;
+  spec.programmatic_launch = REPLAYJIT_PROGRAMMATIC_EARLY;
   FAILS(replayjit_target_supports("sm_80", &spec, &tuning),
         REPLAYJIT_UNSUPPORTED,
-        "hasProgrammaticLaunch: true is not allowed for sm_80");
-  spec.has_programmatic_launch = 0;
+        "programmaticLaunch: early is not allowed for sm_80");
+  spec.programmatic_launch = REPLAYJIT_PROGRAMMATIC_NONE;
   OK(replayjit_target_choose_tuning("sm_90a", 132, &spec, 1, &tuning));
   FAILS(replayjit_target_choose_tuning("sm_9", 132, &spec, 1, &tuning),
         REPLAYJIT_INVALID_ARGUMENT, "target: 'sm_9' is unknown");
@@ -290,6 +290,23 @@ static void check_devices(replayjit_device_t *device) {
   error = replayjit_device_create_cuda_current(&gpu); /* None is current. */
   CHECK(error && !gpu);
   replayjit_error_destroy(error);
+}
+
+/* One that waits for the kernel before it may be launched either way. The step
+ * appends, so that the same one again changes nothing. */
+static void check_programmatic(problem_t *problem, replayjit_jit_t *jit) {
+  replayjit_kernel_t *kernel = NULL;
+  replayjit_decode_spec_t spec = problem->spec;
+  spec.programmatic_launch = REPLAYJIT_PROGRAMMATIC_EARLY;
+  spec.dependents = REPLAYJIT_DEPENDENTS_TOKEN;
+  OK(replayjit_jit_prepare(jit, &spec, ROWS, &kernel));
+  problem_step(problem, kernel, (int32_t[ROWS]){0, 0});
+  OK(replayjit_kernel_launch(kernel, NULL, &problem->args,
+                             REPLAYJIT_LAUNCH_PROGRAMMATIC));
+  OK(replayjit_kernel_launch(kernel, NULL, &problem->args,
+                             REPLAYJIT_LAUNCH_PROGRAMMATIC |
+                                 REPLAYJIT_LAUNCH_UNCHECKED));
+  replayjit_kernel_release(kernel);
 }
 
 static void check_launch_errors(problem_t *problem,
@@ -579,6 +596,7 @@ int main(int argc, char **argv) {
   problem_check_slot(&problem, 2, 1);
   replayjit_kernel_release(tuned);
   check_prepare_all(jit);
+  check_programmatic(&problem, jit);
 
   replayjit_cache_counters_t counters = {.struct_size = sizeof(counters)};
   OK(replayjit_jit_counters(jit, &counters));

@@ -24,20 +24,32 @@ replay.kernel @header(%in: !replay.ptr<f32> {replay.name = "in", replay.readonly
   replay.return
 }
 
-// One that may start before its predecessor's end waits for it first, and none
-// of its arguments is read-only.
-// CHECK: llvm.func @programmatic(%{{.*}}: !llvm.ptr<1>)
-// CHECK-NOT: replay.ld
+// The wait is where it stood; what is read is marked by what the wait stands for:
+// dependent arguments, and pointers that the kernel makes.
+// CHECK-LABEL: llvm.func @programmatic(
+// CHECK-SAME: !llvm.ptr<1> {llvm.noalias, llvm.readonly}
+// CHECK: nvvm.griddepcontrol launch_dependents
+// CHECK: replay.ld %{{[^ ]*}} {readonly} : !llvm.ptr<1> -> i32
 // CHECK: nvvm.griddepcontrol wait
 // CHECK-NEXT: nvvm.griddepcontrol launch_dependents
-// CHECK: replay.ld %{{[^ ]*}} : !llvm.ptr<1> -> i32
-replay.kernel @programmatic(%p: !replay.ptr<i32> {replay.readonly}) num_warps(1) blocks_per_row(1)
-    attributes {replay.programmatic_launch} {
+// CHECK: replay.ld %{{[^ ]*}} {dependent} : !llvm.ptr<1> -> i32
+// CHECK: replay.ld %{{[^ ]*}} {dependent} : !llvm.ptr<1> -> i32
+replay.kernel @programmatic(%p: !replay.ptr<i32> {replay.readonly}, %q: !replay.ptr<i32> {replay.dependent}, %address: i64)
+    num_warps(1) blocks_per_row(1) {
   %c0 = arith.constant 0 : i32
   %n = arith.constant 0 : i64
+  replay.launch_dependents
   %v = replay.view %p offset %n : !replay.ptr<i32> -> !replay.view<8xi32, strides [1]>
   %x = replay.load %v[%c0] : !replay.view<8xi32, strides [1]> -> i32
-  replay.store %x, %v[%c0] : i32, !replay.view<8xi32, strides [1]>
+  replay.await_predecessor {then_launch}
+  %w = replay.view %q offset %n : !replay.ptr<i32> -> !replay.view<8xi32, strides [1]>
+  %y = replay.load %w[%c0] : !replay.view<8xi32, strides [1]> -> i32
+  %r = replay.pointer %address {noalias} -> !replay.ptr<i32>
+  %u = replay.view %r offset %n : !replay.ptr<i32> -> !replay.view<8xi32, strides [1]>
+  %z = replay.load %u[%c0] : !replay.view<8xi32, strides [1]> -> i32
+  %s = arith.addi %x, %y : i32
+  %t = arith.addi %s, %z : i32
+  replay.store %t, %w[%c0] : i32, !replay.view<8xi32, strides [1]>
   replay.return
 }
 

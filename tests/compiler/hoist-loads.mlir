@@ -260,3 +260,39 @@ replay.kernel @behind_copies(%p: !replay.ptr<f32>, %q: !replay.ptr<f32>, %n: i64
   replay.wait %buf[%j] : !replay.buffer<1 x 16x32xf32>
   replay.return
 }
+
+// A wait parts the block: what the predecessor cannot write is on its way before,
+// the rest gathers behind, and nothing passes a store.
+// CHECK-LABEL: replay.kernel @wait(
+// CHECK-SAME: %[[STATE:[^ ]*]]: !replay.ptr<f32> {{{[^}]*}}}, %[[TOKEN:[^ ]*]]: !replay.ptr<f32>
+// CHECK-DAG: %[[V:.*]] = view %[[STATE]]
+// CHECK-DAG: load %[[V]][{{.*}} -> tensor<32x128xf32>
+// CHECK: load_fence
+// CHECK-NOT: load %
+// CHECK: await_predecessor
+// CHECK-NOT: math.exp
+// CHECK: load {{.*}} -> f32
+// CHECK-NOT: math.exp
+// CHECK: load {{.*}} -> tensor<128xf32>
+// CHECK: load_fence
+// CHECK: math.exp
+// CHECK: store
+// CHECK: load {{.*}} -> f32
+// CHECK: store
+replay.kernel @wait(%state: !replay.ptr<f32> {replay.noalias}, %token: !replay.ptr<f32> {replay.noalias, replay.dependent},
+    %n: i64, %i: i32) num_warps(4) blocks_per_row(1)
+    attributes {replay.hoist_registers = 176 : i32, replay.fence_registers = 16 : i32} {
+  replay.await_predecessor
+  %w = replay.view %token offset %n : !replay.ptr<f32> -> !row
+  %x = replay.load %w[%i] : !row -> tensor<128xf32>
+  %y = math.exp %x : tensor<128xf32>
+  %z = replay.load %w[%i] : !row -> f32
+  %v = replay.view %state offset %n : !replay.ptr<f32> -> !tile
+  %t = replay.load %v[%i, %i] : !tile -> tensor<32x128xf32>
+  replay.store %y, %w[%i] : tensor<128xf32>, !row
+  %late = replay.load %w[%i] : !row -> f32
+  %sum = arith.addf %late, %z : f32
+  replay.store %sum, %w[%i] : f32, !row
+  replay.store %t, %v[%i, %i] : tensor<32x128xf32>, !tile
+  replay.return
+}

@@ -111,6 +111,8 @@ llvm.func @vote(%p: i1) attributes {nvvm.kernel} {
 }
 
 // CHECK-LABEL: llvm.func @staged(
+// CHECK: llvm.call @replayjit_emu_start_early(
+// CHECK: llvm.call @replayjit_emu_await_predecessor(
 // CHECK: llvm.call @replayjit_emu_mbarrier_init(
 // CHECK: llvm.call @replayjit_emu_mbarrier_arrive(
 // CHECK: llvm.call @replayjit_emu_mbarrier_expect(

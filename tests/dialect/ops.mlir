@@ -287,6 +287,17 @@ replay.kernel @store(%i: i32, %j: i32, %x: f32) num_warps(4) blocks_per_row(1) {
   replay.return
 }
 
+// CHECK-LABEL: replay.kernel @await_predecessor(
+// CHECK: launch_dependents
+// CHECK: await_predecessor
+// CHECK: await_predecessor {then_launch}
+replay.kernel @await_predecessor(%p: !replay.ptr<f32> {replay.dependent}) num_warps(4) blocks_per_row(1) {
+  replay.launch_dependents
+  replay.await_predecessor
+  replay.await_predecessor {then_launch}
+  replay.return
+}
+
 // CHECK-LABEL: replay.kernel @load_fence(
 // CHECK: load_fence
 replay.kernel @load_fence() num_warps(4) blocks_per_row(1) {

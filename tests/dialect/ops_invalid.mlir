@@ -69,6 +69,22 @@ replay.kernel @scalar_without_alias(%p: !replay.ptr<f32>, %x: f32 {replay.noalia
 
 // -----
 
+// expected-error @+1 {{argument 1 of type 'f32' cannot be replay.dependent; only pointers are (K4)}}
+replay.kernel @dependent_scalar(%p: !replay.ptr<f32>, %x: f32 {replay.dependent})
+    num_warps(1) blocks_per_row(1) {
+  replay.return
+}
+
+// -----
+
+// expected-error @+1 {{argument 0 cannot be replay.readonly and replay.dependent (K6)}}
+replay.kernel @dependent_but_read_only(%p: !replay.ptr<f32> {replay.readonly, replay.dependent})
+    num_warps(1) blocks_per_row(1) {
+  replay.return
+}
+
+// -----
+
 // expected-error @+1 {{replay.lanes_per_row is 12; allowed are powers of two from 1 to 32 (K5)}}
 replay.kernel @lanes() num_warps(1) blocks_per_row(1)
     attributes {replay.lanes_per_row = 12 : i32} {

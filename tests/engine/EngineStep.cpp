@@ -198,6 +198,8 @@ void Engine::run(Turns &turns, int batch) {
     features.add(Feature::HostPlanned);
   }
   host.commit();
+  if (ranks.front()->overlaps())
+    features.add(Feature::Overlapped, ranks.size() * (model.numLayers() - 1));
   for (auto &rank : ranks)
     if (way < 7)
       host.compareWith(device, rank->pool().cursors());

@@ -19,10 +19,15 @@ std::string Features::table() const {
   return lines;
 }
 
-const char *Features::missing(bool isEmulation) const {
-  for (int i = 0; i < int(Feature::Count); ++i)
-    if (counts[i] == 0 && !(isEmulation && i == int(Feature::Graphs)))
+const char *Features::missing(const Device &device) const {
+  for (int i = 0; i < int(Feature::Count); ++i) {
+    const bool isPossible =
+        i == int(Feature::Graphs)       ? !device.isEmulation()
+        : i == int(Feature::Overlapped) ? device.target().capability >= 90
+                                        : true;
+    if (counts[i] == 0 && isPossible)
       return texts[i];
+  }
   return nullptr;
 }
 

@@ -7,6 +7,8 @@
 #ifndef REPLAYJIT_TESTS_ENGINE_FEATURES_H
 #define REPLAYJIT_TESTS_ENGINE_FEATURES_H
 
+#include "runtime/Device.h"
+
 #include <string>
 
 namespace replayjit::internal::engine {
@@ -26,8 +28,9 @@ public:
   int64_t of(Feature feature) const { return counts[int(feature)]; }
   /// A line for each, with its count.
   std::string table() const;
-  /// The first that never happened, or null. Graphs need a GPU.
-  const char *missing(bool isEmulation) const;
+  /// The first that never happened, or null. Graphs need a GPU, and launches
+  /// that overlap sm_90.
+  const char *missing(const Device &device) const;
 
 private:
   int64_t counts[int(Feature::Count)] = {};

@@ -37,6 +37,9 @@ Rank::Rank(Jit &jit, const Model &model, int rank, int ranks,
   for (int g = 0; g < model.numGroups(); ++g) {
     PoolGroup &group = groups[g];
     group.spec = model.rankSpec(g, ranks);
+    if (overlaps())
+      group.spec.programmaticLaunch =
+          g % 2 ? ProgrammaticLaunch::Late : ProgrammaticLaunch::Early;
     group.layers.resize(model.groups[g].layers);
     group.slots = engine.states;
     group.ringSlots = engine.rings;
@@ -169,6 +172,13 @@ std::vector<double> Rank::output(int rows, int layer, int row) const {
 // Launches
 //===----------------------------------------------------------------------===//
 
+/// The first layer stands behind a plan, a fold or a copy, which write what it
+/// reads before it waits, and stands between these and the others.
+LaunchOrder Rank::orderOf(int layer) const {
+  return layer > 0 && overlaps() ? LaunchOrder::Programmatic
+                                 : LaunchOrder::Serial;
+}
+
 void Rank::launch(int rows, int first, int count) {
   Batch &batch = sizes.at(rows);
   for (int layer = 0; layer < model.numLayers(); ++layer) {
@@ -176,7 +186,8 @@ void Rank::launch(int rows, int first, int count) {
     DecodeArgs args =
         batch.plan->argsFor(group, model.within(layer), first, count);
     addInputs(batch.layers[layer], layer, first, args);
-    orStop(batch.decode[group].launchOn(device.stream(), args));
+    orStop(batch.decode[group].launchOn(device.stream(), args, ArgsCheck::Full,
+                                        orderOf(layer)));
   }
 }
 
@@ -201,7 +212,8 @@ void Rank::extend(int rows, const RowArrays &arrays, int count) {
     args.stateIndices = arrays.states(group);
     args.stateIndexStride = 4;
     addInputs(batch.layers[layer], layer, 0, args);
-    orStop(batch.packed[group].launchOn(device.stream(), args));
+    orStop(batch.packed[group].launchOn(device.stream(), args, ArgsCheck::Full,
+                                        orderOf(layer)));
   }
 }
 

@@ -40,6 +40,9 @@ public:
   /// Packed decode of `count` rows of `batch`, in the slots of the row arrays.
   void extend(int batch, const RowArrays &rows, int count);
 
+  /// Whether kernels may be launched before the one before them has ended.
+  bool overlaps() const { return device.target().capability >= 90; }
+
   /// The outputs [HV, V] of a row, this rank's heads.
   std::vector<double> output(int batch, int layer, int row) const;
   /// The states [HV, V, K] of a slot as they are stored.
@@ -64,6 +67,7 @@ private:
     std::vector<KernelHandle> decode, packed; ///< Of each group.
     std::unique_ptr<Graph> graph;
   };
+  LaunchOrder orderOf(int layer) const;
   Buffers makeBuffers(int layer, int rows) const;
   /// The rows from `first` on of what the model adds to a launch.
   void addInputs(const Buffers &buffers, int layer, int first,

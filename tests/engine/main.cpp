@@ -150,7 +150,7 @@ int main(int argc, char **argv) {
       fmt::print("{}\n", sentence);
   }
   fmt::print("{}", features.table());
-  if (const char *missing = features.missing(device->isEmulation()))
+  if (const char *missing = features.missing(*device))
     stop(fmt::format("never happened: {}", missing));
   return 0;
 }

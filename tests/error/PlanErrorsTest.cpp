@@ -173,7 +173,8 @@ TEST_CASE("the pointers that a plan follows have names", "[args]") {
   const PlanArgs args = legalArgs();
   auto namesOf = [](Family family, const PlanArgs &of) {
     std::string names;
-    for (const NamedAddress &pointer : addressesOf(specOf(family), of))
+    for (const NamedAddress &pointer :
+         addressesOf(rulesOf<PlanArgs>(specOf(family)), of))
       names += pointer.name + " ";
     return names;
   };

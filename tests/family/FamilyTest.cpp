@@ -72,7 +72,7 @@ TEST_CASE("a family has the facts of its traits, and rules of its own",
                                       "indexType",     "ringFormat",
                                       "isCircular",    "hasRingIndices",
                                       "hasDstIndices", "hasTrackIndices",
-                                      "trapOnError",   "hasProgrammaticLaunch",
+                                      "trapOnError",   "programmaticLaunch",
                                       "nullSlot",      "readout",
                                       "alignment",     "abi"})
               .contains(fact.name));

@@ -58,7 +58,7 @@ done:
                      version, beginning);
 }
 
-/// What a kernel of a spec with hasProgrammaticLaunch begins with.
+/// What a kernel of a spec with a programmaticLaunch begins with.
 static const char *const waits = "griddepcontrol.wait; "
                                  "griddepcontrol.launch_dependents;";
 
@@ -76,6 +76,10 @@ static CompiledKernel adder(const std::string &name, const Target &target,
   return kernel;
 }
 
+static bool hasLaunch(const DecodeSpec &spec) {
+  return spec.programmaticLaunch != ProgrammaticLaunch::None;
+}
+
 /// A Jit whose compiler makes adders, for the driver to assemble.
 static JitOptions addersOnly() {
   JitOptions options;
@@ -83,7 +87,7 @@ static JitOptions addersOnly() {
       [](const CompileRequest &request) -> Result<CompiledKernel> {
     const std::string name = kernelName(request.spec, request.tuning);
     return adder(name, request.target,
-                 addOne(name, request.spec.hasProgrammaticLaunch ? waits : ""));
+                 addOne(name, hasLaunch(request.spec) ? waits : ""));
   };
   return options;
 }
@@ -91,7 +95,8 @@ static JitOptions addersOnly() {
 static DecodeSpec specOf(int n, bool isProgrammatic = false) {
   DecodeSpec spec;
   spec.ringDepth = 2 + n;
-  spec.hasProgrammaticLaunch = isProgrammatic;
+  if (isProgrammatic)
+    spec.programmaticLaunch = ProgrammaticLaunch::Late;
   return spec;
 }
 

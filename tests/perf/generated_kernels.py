@@ -12,13 +12,25 @@ import sys
 import torch
 
 
+class LaunchAttribute(ctypes.Structure):
+    """CUlaunchAttribute, of a truth."""
+    _fields_ = [("id", ctypes.c_int), ("pad", ctypes.c_int), ("value", ctypes.c_int),
+                ("rest", ctypes.c_char * 60)]
+
+
+class LaunchConfig(ctypes.Structure):
+    """CUlaunchConfig"""
+    _fields_ = [("grid", ctypes.c_uint * 3), ("block", ctypes.c_uint * 3),
+                ("shared", ctypes.c_uint), ("stream", ctypes.c_void_p),
+                ("attributes", ctypes.c_void_p), ("count", ctypes.c_uint)]
+
+
 class Driver:
     """The few CUDA driver calls needed, in torch's (primary) context."""
 
     def __init__(self):
         self.lib = ctypes.CDLL("libcuda.so.1")
-        self.lib.cuLaunchKernel.argtypes = (
-            [ctypes.c_void_p] + [ctypes.c_uint] * 7 + [ctypes.c_void_p] * 3)
+        self.lib.cuLaunchKernelEx.argtypes = [ctypes.c_void_p] * 4
 
     def check(self, code, what):
         if code:
@@ -62,13 +74,19 @@ class Driver:
             end, index = offset.value + size.value, index + 1
         return end
 
-    def launch(self, function, grid, threads, shared, stream, params, size):
+    def launch(self, function, grid, threads, shared, stream, params, size, overlap):
+        """`overlap`: it may start before the kernel before it has ended."""
         size = ctypes.c_size_t(size)
         # CU_LAUNCH_PARAM_BUFFER_POINTER, _BUFFER_SIZE, _END
         extra = (ctypes.c_void_p * 5)(1, ctypes.addressof(params), 2,
                                       ctypes.addressof(size), 0)
-        self.check(self.lib.cuLaunchKernel(function, grid, 1, 1, threads, 1, 1, shared,
-                                           stream, None, extra), "cuLaunchKernel")
+        # CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
+        attribute = LaunchAttribute(id=6, value=1)
+        config = LaunchConfig((ctypes.c_uint * 3)(grid, 1, 1),
+                              (ctypes.c_uint * 3)(threads, 1, 1), shared, stream,
+                              ctypes.addressof(attribute), int(overlap))
+        self.check(self.lib.cuLaunchKernelEx(ctypes.byref(config), function, None, extra),
+                   "cuLaunchKernelEx")
 
 
 class ReplayjitKernel:
@@ -143,13 +161,13 @@ class ReplayjitKernel:
         value = getattr(x, name, 0)  # what the spec lacks is ignored
         return value.data_ptr() if isinstance(value, torch.Tensor) else value
 
-    def launch(self, x):
+    def launch(self, x, overlap=False):
         params = ctypes.create_string_buffer(self.size)
         for name, code, offset in self.fields:
             struct.pack_into(code, params, offset, self.value(x, name))
         stream = torch.cuda.current_stream().cuda_stream
         self.driver.launch(self.function, x.batch * self.blocks_per_row, self.threads,
-                           self.shared, stream, params, self.size)
+                           self.shared, stream, params, self.size, overlap)
 
 
 def load_kernels(folder, skip):

@@ -29,6 +29,21 @@ REPLAY_CANDIDATES = [(16, 1), (32, 1), (32, 2), (64, 1), (64, 2), (64, 4), (128,
 
 
 @triton.jit
+def gdc_wait():
+    """Until the kernel before this one has ended; Triton's own differs from release to
+    release."""
+    tl.inline_asm_elementwise("griddepcontrol.wait; // dummy $0", "=r", [], dtype=tl.int32,
+                              is_pure=False, pack=1)
+
+
+@triton.jit
+def gdc_launch_dependents():
+    """The next kernel may start."""
+    tl.inline_asm_elementwise("griddepcontrol.launch_dependents; // dummy $0", "=r", [],
+                              dtype=tl.int32, is_pure=False, pack=1)
+
+
+@triton.jit
 def _gate(a, a_log, dt_bias, lower_bound, BOUNDED: tl.constexpr):
     """g = -exp(A_log) * softplus(a + dt_bias) in fp32; BOUNDED: lower_bound *
     sigmoid(exp(A_log) * (a + dt_bias))."""
@@ -47,8 +62,12 @@ def packed_decode(qkv_ptr, a_ptr, b_ptr, a_log_ptr, dt_bias_ptr, out_ptr, state_
                   state_pitch, scale, lower_bound,
                   H: tl.constexpr, HV: tl.constexpr, K: tl.constexpr, V: tl.constexpr,
                   BK: tl.constexpr, BV: tl.constexpr, NORM: tl.constexpr,
-                  KDA: tl.constexpr, BOUNDED: tl.constexpr):
-    """Grid (V tiles, B, HV); BK = next power of two of K."""
+                  KDA: tl.constexpr, BOUNDED: tl.constexpr, OVERLAP: tl.constexpr):
+    """Grid (V tiles, B, HV); BK = next power of two of K. With OVERLAP it is launched
+    programmatically: it lets the next kernel start, and reads its token only once the
+    kernel before it has ended."""
+    if OVERLAP:
+        gdc_launch_dependents()
     row = tl.program_id(1).to(tl.int64)
     hv = tl.program_id(2)
     h = hv // (HV // H)
@@ -61,6 +80,8 @@ def packed_decode(qkv_ptr, a_ptr, b_ptr, a_log_ptr, dt_bias_ptr, out_ptr, state_
 
     slot = tl.load(index_ptr + row * index_stride).to(tl.int64)
     if slot < 0:
+        if OVERLAP:
+            gdc_wait()
         tl.store(out_at, tl.zeros([BV], out_ptr.dtype.element_ty), mask=v_ok)
         return
 
@@ -68,6 +89,13 @@ def packed_decode(qkv_ptr, a_ptr, b_ptr, a_log_ptr, dt_bias_ptr, out_ptr, state_
     state_at = (state_ptr + slot * state_pitch + hv * (V * K)
                 + v_at[:, None] * K + k_at[None, :])
     s = tl.load(state_at, mask=tile_ok, other=0.0).to(tl.float32)
+    a_log = tl.load(a_log_ptr + hv)
+    if KDA:
+        dt_bias = tl.load(dt_bias_ptr + hv * K + k_at, mask=k_ok, other=0.0)
+    else:
+        dt_bias = tl.load(dt_bias_ptr + hv)
+    if OVERLAP:
+        gdc_wait()
 
     qkv_at = qkv_ptr + row * qkv_stride
     q = tl.load(qkv_at + h * K + k_at, mask=k_ok, other=0.0).to(tl.float32)
@@ -75,12 +103,10 @@ def packed_decode(qkv_ptr, a_ptr, b_ptr, a_log_ptr, dt_bias_ptr, out_ptr, state_
     v = tl.load(qkv_at + 2 * H * K + hv * V + v_at, mask=v_ok, other=0.0).to(tl.float32)
     if KDA:
         a = tl.load(a_ptr + row * a_stride + hv * K + k_at, mask=k_ok, other=0.0)
-        dt_bias = tl.load(dt_bias_ptr + hv * K + k_at, mask=k_ok, other=0.0)
     else:
         a = tl.load(a_ptr + row * a_stride + hv)
-        dt_bias = tl.load(dt_bias_ptr + hv)
     b = tl.load(b_ptr + row * b_stride + hv)
-    alpha = tl.exp(_gate(a, tl.load(a_log_ptr + hv), dt_bias, lower_bound, BOUNDED))
+    alpha = tl.exp(_gate(a, a_log, dt_bias, lower_bound, BOUNDED))
     beta = tl.sigmoid(b.to(tl.float32))
     if NORM:
         q *= tl.rsqrt(tl.sum(q * q, 0) + 1e-6)
@@ -274,15 +300,41 @@ def read_stream(src_ptr, out_ptr, BLOCK: tl.constexpr):
     tl.store(out_ptr + tl.program_id(0), tl.sum(tl.load(src_ptr + at), 0))
 
 
-def launch_packed(x, grid_rows, tile, warps, scale, norm):
-    """Launches packed_decode over the first grid_rows rows of the buffers `x`."""
+@triton.jit
+def copy_end(src_ptr, dst_ptr, count, BLOCK: tl.constexpr, EARLY: tl.constexpr,
+             OVERLAP: tl.constexpr):
+    """Either end of a chain: copies `count` elements. With OVERLAP the next kernel may
+    start at once (EARLY), or when the kernel before this one has ended."""
+    if OVERLAP and EARLY:
+        gdc_launch_dependents()
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    if OVERLAP:
+        gdc_wait()
+    if OVERLAP and not EARLY:
+        gdc_launch_dependents()
+    tl.store(dst_ptr + at, tl.load(src_ptr + at, mask=at < count), mask=at < count)
+
+
+def launch_copy(src, dst, early, overlap):
+    """Copies a tensor; `overlap`: as a programmatic launch."""
+    block = 256
+    copy_end[(triton.cdiv(src.numel(), block),)](
+        src, dst, src.numel(), BLOCK=block, EARLY=early, OVERLAP=overlap, num_warps=1,
+        launch_pdl=overlap)
+
+
+def launch_packed(x, grid_rows, tile, warps, scale, norm, overlaps=False,
+                  programmatic=False):
+    """Launches packed_decode over the first grid_rows rows of the buffers `x`. One that
+    overlaps may be a programmatic launch."""
     K, V = x.state.shape[3], x.state.shape[2]
     packed_decode[(triton.cdiv(V, tile), grid_rows, x.HV)](
         x.q, x.a, x.b, x.aLog, x.dtBias, x.out, x.state, x.stateIndices,
         x.q.stride(0), x.a.stride(0), x.b.stride(0), x.out.stride(0),
         x.stateIndices.stride(0), x.state.stride(0), scale, x.lowerBound,
         H=x.H, HV=x.HV, K=K, V=V, BK=triton.next_power_of_2(K), BV=tile, NORM=norm,
-        KDA=x.kda, BOUNDED=x.bounded, num_warps=warps)
+        KDA=x.kda, BOUNDED=x.bounded, OVERLAP=overlaps, num_warps=warps,
+        **({"launch_pdl": True} if programmatic else {}))
 
 
 def launch_replay(x, grid_rows, tile, warps, scale, norm):

@@ -46,7 +46,7 @@ class ArgumentsTest(unittest.TestCase):
                        null_slot="negative", beta_round=False,
                        readout="output-only", batch_invariant=False,
                        check_rows=False, log_decay=False, beta="sigmoid",
-                       unit_keys=False)
+                       unit_keys=False, programmatic_launch="late")
         self.look_at(
             replayjit.fused_recurrent_linear_replayssm_decode,
             "mixed_qkv a b A_log dt_bias initial_state d_cache k_cache g_cache "

@@ -49,6 +49,22 @@ class DecodeTest(unittest.TestCase):
     def test_kimi_delta_attention(self):
         self.run_replay(Shape(H=1, HV=2, L=3, is_kda=True))
 
+    def test_programmatic_launches(self):
+        """They wait in time, called and bound."""
+        for word in ("late", "early"):
+            batch = self.run_replay(Shape(H=1, HV=2, L=3),
+                                    programmatic_launch=word)
+            step = replayjit.bind(fused_recurrent_linear_replayssm_decode,
+                                  **batch.replay_inputs(),
+                                  programmatic_launch=word)
+            self.assertIn(f"programmatic_launch='{word}'", repr(step.spec))
+            batch.set_cursor([0] * 3)
+            for _ in range(2):  # The second is not checked.
+                batch.next_tokens()
+                step()
+                self.check(batch)
+                batch.set_cursor([1] * 3)
+
     def test_bounded_gate_with_prefix_rings(self):
         shape = Shape(H=2, HV=2, L=3, is_kda=True, lower_bound=-2.0)
         self.run_replay(shape, lower_bound=-2.0, prefix_gate_cache=True)

@@ -220,7 +220,7 @@ static const std::vector<Change> commonFacts = {
     SPEC(nullSlot = NullSlot::NonPositive),
     SPEC(trapOnError = true),
     SPEC(readout = Readout::Rebuild),
-    SPEC(hasProgrammaticLaunch = true),
+    SPEC(programmaticLaunch = ProgrammaticLaunch::Late),
     SPEC(alignment = 0),
     TUNING(blockV = 64),
     TUNING(blockK = 64),
@@ -350,7 +350,8 @@ TEST_CASE("the longest name is a file name", "[spec]") {
   spec.hasRingIndices = spec.hasDstIndices = spec.hasTrackIndices = true;
   spec.hasForceFlush = false;
   spec.trapOnError = true;
-  spec.hasProgrammaticLaunch = true;
+  spec.programmaticLaunch = ProgrammaticLaunch::Early;
+  spec.dependents = Dependents::All;
   spec.ringFormat = RingFormat::Predecayed;
   spec.nullSlot = NullSlot::NonPositive;
   spec.readout = Readout::Rebuild;

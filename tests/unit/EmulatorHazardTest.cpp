@@ -384,7 +384,7 @@ static void startBulkCopies(const void *in) {
     for (int i = 0; i < 2; ++i) {
       replayjit_emu_mbarrier_expect(mbarriers + i, 128, Sync);
       replayjit_emu_bulk_copy(shared<float>(64 + 128 * i), in, 128,
-                              mbarriers + i, LoadY);
+                              mbarriers + i, Global, LoadY);
     }
 }
 
@@ -497,6 +497,74 @@ TEST_CASE("an early arrival does not cover later reads", "[emulator]") {
   for (LaneOrder order : everyOrder()) {
     grid.order = order;
     CHECK_THAT(fault(grid, entry), Contains(races) && Contains("'load of y'"));
+  }
+}
+
+// What a kernel may not do before it has waited for the one before it.
+TEST_CASE("a wait for the kernel before comes first", "[emulator]") {
+  alignas(16) static int32_t values[64];
+  TestGrid grid;
+  grid.threads = 64;
+  grid.memory.add("values", values, sizeof values);
+  auto early = [](const void *) {
+    replayjit_emu_start_early(Other);
+    load(values + tid(), Global);
+    if (tid() != 40) // Each lane for itself.
+      replayjit_emu_await_predecessor(Sync);
+    load(values + tid(), GlobalDependent, LoadY);
+    replayjit_emu_await_predecessor(Sync);
+  };
+  auto stores = [](const void *) {
+    replayjit_emu_start_early(Other);
+    store(values + tid(), 1, Global, StoreY);
+    replayjit_emu_await_predecessor(Sync);
+  };
+  auto adds = [](const void *) {
+    replayjit_emu_start_early(Other);
+    load(values, GlobalAtomic);
+    store(values, 1, GlobalAtomic, StoreY);
+    replayjit_emu_await_predecessor(Sync);
+  };
+  auto copies = [](const void *) {
+    replayjit_emu_start_early(Other);
+    if (tid() == 0) {
+      replayjit_emu_mbarrier_init(shared<uint64_t>(), 1, StoreX);
+      replayjit_emu_mbarrier_expect(shared<uint64_t>(), 64, Sync);
+      replayjit_emu_bulk_copy(shared<float>(64), values, 64, shared<uint64_t>(),
+                              GlobalDependent, LoadY);
+    }
+    replayjit_emu_await_predecessor(Sync);
+  };
+  auto never = [](const void *) {
+    replayjit_emu_start_early(Other);
+    if (tid() != 7)
+      replayjit_emu_await_predecessor(Sync);
+  };
+  auto right = [](const void *) {
+    replayjit_emu_start_early(Other);
+    store(shared<int32_t>() + tid(), load(values + tid(), Global));
+    replayjit_emu_await_predecessor(Sync);
+    load(values + tid(), GlobalDependent);
+    store(values + tid(), 1, Global);
+  };
+  for (LaneOrder order : everyOrder()) {
+    grid.order = order;
+    CHECK_THAT(fault(grid, early),
+               Contains("access before the wait in block 0, lane 40, at 'load "
+                        "of y': the load reads offset 160 of 'values', which "
+                        "the kernel before may still use"));
+    CHECK_THAT(fault(grid, stores),
+               Contains("access before the wait") &&
+                   Contains("at 'store of y': the store writes offset"));
+    CHECK_THAT(fault(grid, adds),
+               Contains("access before the wait") &&
+                   Contains("at 'store of y': the atomic writes offset 0"));
+    CHECK_THAT(fault(grid, copies),
+               Contains("access before the wait in block 0, lane 0, at 'load "
+                        "of y': the bulk copy reads offset 0"));
+    CHECK_THAT(fault(grid, never),
+               Contains("missing wait in block 0, lane 7, at 'other'"));
+    CHECK(grid.run(right).message == "");
   }
 }
 

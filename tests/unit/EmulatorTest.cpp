@@ -345,7 +345,7 @@ static void pipelineThread(const void *p) {
       for (int half = 0; half < 2; ++half)
         replayjit_emu_bulk_copy(buffer + half * 32,
                                 params.in + tile * tileFloats + half * 32, 128,
-                                full + stage, LoadX);
+                                full + stage, Global, LoadX);
       continue;
     }
     replayjit_emu_mbarrier_wait(full + stage, round & 1, Sync);

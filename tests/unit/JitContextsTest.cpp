@@ -36,7 +36,7 @@ struct Fixture : JitFixture {
     return std::move(*made);
   }
   static DecodeSpec programmatic(DecodeSpec spec) {
-    spec.hasProgrammaticLaunch = true;
+    spec.programmaticLaunch = ProgrammaticLaunch::Late;
     return spec;
   }
 };
@@ -263,7 +263,7 @@ TEST_CASE_METHOD(Fixture, "only a kernel that waits is launched early",
     CHECK(refused.code == StatusCode::InvalidArgument);
     CHECK_THAT(refused.message,
                Contains("order: programmatic is not allowed") &&
-                   Contains("prepare it with hasProgrammaticLaunch"));
+                   Contains("prepare it with a programmaticLaunch"));
   }
   CHECK(count("cuLaunchKernelEx") == launches);
 
@@ -273,5 +273,5 @@ TEST_CASE_METHOD(Fixture, "only a kernel that waits is launched early",
                  ->prepare(programmatic(specOf(0)), 0)
                  .status()
                  .message,
-             Contains("hasProgrammaticLaunch: true is not allowed for sm_80"));
+             Contains("programmaticLaunch: late is not allowed for sm_80"));
 }

@@ -43,19 +43,30 @@ public:
   Status launchOn(void *, LoadedKernel &, Grid grid, const void *params,
                   size_t paramBytes, LaunchOrder order) override {
     orders.insert(order);
+    if (paramBytes == sizeof(StreamArgs)) {
+      copies.push_back(*static_cast<const StreamArgs *>(params));
+      copied = grid.x * streamColumns * sizeof(float);
+      return Status::ok();
+    }
     CHECK(grid == Grid(5 * 7));
     REQUIRE(paramBytes == sizeof(DecodeArgs));
     check(*static_cast<const DecodeArgs *>(params));
     ++launches;
     return Status::ok();
   }
+  Status copyOn(void *, uint64_t dst, uint64_t src, size_t bytes) override {
+    return memory->copyOn(nullptr, dst, src, bytes);
+  }
   Status synchronize() override { return Status::ok(); }
 
   DecodeSpec spec;
+  DecodeArgs last; ///< Of the launches.
   int launches = 0;
   std::set<int64_t> slots; ///< Of all launches.
   std::set<int32_t> cursors, bases;
   std::set<LaunchOrder> orders;
+  std::vector<StreamArgs> copies; ///< Of the ends of chains, in order.
+  int64_t copied = 0;             ///< Bytes of the last one.
 
 protected:
   Status beginCapture() override { return Status::ok(); }
@@ -90,6 +101,7 @@ private:
 
 void Recorder::check(const DecodeArgs &args) {
   REQUIRE(validateArgs(spec, args).message == "");
+  last = args;
   const int64_t rows = args.batch, count = args.slots;
   checkTensor(args.state, spec.stateType, count * args.statePitch);
   checkTensor(args.q, spec.actType, rows * args.qStride);
@@ -165,6 +177,21 @@ TEST_CASE("rows may all stand at one ring phase", "[timer]") {
              {.cursor = 3, .order = LaunchOrder::Programmatic});
   CHECK(device.cursors == std::set<int32_t>{3});
   CHECK(device.orders == std::set<LaunchOrder>{LaunchOrder::Programmatic});
+}
+
+TEST_CASE("a chain has its ends around each launch", "[timer]") {
+  Recorder device;
+  NoKernel producer, consumer;
+  const ChainEnds ends = {producer, consumer};
+  recordWith(device, large(),
+             {.order = LaunchOrder::Programmatic, .ends = &ends});
+  CHECK(device.orders == std::set<LaunchOrder>{LaunchOrder::Programmatic});
+  REQUIRE(device.copies.size() == 2 * size_t(device.launches));
+  for (size_t i = 0; i < device.copies.size(); i += 2) {
+    CHECK(device.copies[i].dst == device.last.q);
+    CHECK(device.copies[i + 1].src == device.last.out);
+  }
+  CHECK(device.copied == 5 * 32 * 256 * 2); // all of the output
 }
 
 TEST_CASE("packed decode is timed without rings", "[timer]") {

@@ -227,7 +227,6 @@ struct LoadPattern : ReplayPattern<LoadOp> {
         layoutFor(op.getType(), view.getRank(), kernel.numWarps);
     SmallVector<Value> offsets = single(adaptor.getOffsets());
     TileAccess access(b, LoweredView(view, adaptor.getView()), offsets, layout);
-    bool readonly = op->hasAttr(kArgReadOnly);
     int vector = access.vectorSize();
     if (op.getMask())
       vector = std::gcd(vector, equalRun(adaptor.getMask()));
@@ -238,7 +237,7 @@ struct LoadPattern : ReplayPattern<LoadOp> {
         predicate = b.both(predicate, adaptor.getMask()[reg]);
       llvm::append_range(registers,
                          b.load(access.address(reg), view.getElementType(),
-                                vector, predicate, readonly, op.getCache()));
+                                vector, predicate, op));
     }
     rewriter.replaceOpWithMultiple(op, {registers});
     return success();

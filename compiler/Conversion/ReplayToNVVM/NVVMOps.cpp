@@ -38,10 +38,13 @@ void nvvm::markKernel(Operation *function, int threads,
     function->setAttr(NVVM::NVVMDialect::getMaxnregAttrName(), maxRegisters);
 }
 
-void nvvm::waitThenLaunchDependents(OpBuilder &b, Location loc) {
-  for (auto kind : {NVVM::GridDepActionKind::wait,
-                    NVVM::GridDepActionKind::launch_dependents})
-    NVVM::GriddepcontrolOp::create(b, loc, kind);
+void nvvm::awaitPredecessor(OpBuilder &b, Location loc) {
+  NVVM::GriddepcontrolOp::create(b, loc, NVVM::GridDepActionKind::wait);
+}
+
+void nvvm::launchDependents(OpBuilder &b, Location loc) {
+  NVVM::GriddepcontrolOp::create(b, loc,
+                                 NVVM::GridDepActionKind::launch_dependents);
 }
 
 /// PTX has no order of loads alone. But the assembler moves nothing across the

@@ -31,9 +31,10 @@ mlir::Value approximateReciprocal(mlir::OpBuilder &b, mlir::Location loc,
 void markKernel(mlir::Operation *function, int threads,
                 mlir::Attribute maxRegisters);
 
-/// Of a programmatic launch: until the kernel before has ended; then the one
-/// behind may start.
-void waitThenLaunchDependents(mlir::OpBuilder &b, mlir::Location loc);
+/// Of a programmatic launch: until the kernel before has ended.
+void awaitPredecessor(mlir::OpBuilder &b, mlir::Location loc);
+/// The kernel behind may start.
+void launchDependents(mlir::OpBuilder &b, mlir::Location loc);
 
 /// What the assembler moves no load across.
 void fenceLoads(mlir::OpBuilder &b, mlir::Location loc);

@@ -3,6 +3,7 @@
 #include "compiler/Conversion/ReplayToNVVM/ReplayToNVVM.h"
 #include "compiler/Conversion/ReplayToNVVM/NVVMOps.h"
 #include "compiler/Conversion/ReplayToNVVM/ThreadProgram.h"
+#include "compiler/Transforms/Memory.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -81,13 +82,12 @@ struct KernelPattern : ReplayPattern<KernelOp> {
     function->setAttr(kThreads, rewriter.getI32IntegerAttr(threads));
     function->setAttr(kBlocksPerRow,
                       rewriter.getI32IntegerAttr(op.getBlocksPerRow()));
-    const bool isProgrammatic = op->hasAttr(kProgrammaticLaunch);
     SmallVector<Attribute> names;
     for (unsigned i = 0; i < op.getNumArguments(); ++i) {
       Attribute name = op.getArgAttr(i, kArgName);
       names.push_back(name ? name
                            : rewriter.getStringAttr("arg" + std::to_string(i)));
-      if (op.getArgAttr(i, kArgReadOnly) && !isProgrammatic) {
+      if (op.getArgAttr(i, kArgReadOnly)) {
         function.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(),
                             rewriter.getUnitAttr());
         function.setArgAttr(i, LLVM::LLVMDialect::getReadonlyAttrName(),
@@ -100,10 +100,6 @@ struct KernelPattern : ReplayPattern<KernelOp> {
     if (failed(rewriter.convertRegionTypes(&function.getBody(),
                                            *getTypeConverter(), &signature)))
       return failure();
-    if (isProgrammatic) {
-      rewriter.setInsertionPointToStart(&function.getBody().front());
-      nvvm::waitThenLaunchDependents(rewriter, op.getLoc());
-    }
     rewriter.eraseOp(op);
     return success();
   }
@@ -119,18 +115,50 @@ struct ReturnPattern : ReplayPattern<ReturnOp> {
   }
 };
 
-/// Marks the loads through arguments that nothing writes while the kernel runs:
-/// they may move, and a programmatic launch runs beside its predecessor.
-void markReadOnlyLoads(KernelOp kernel) {
-  if (kernel->hasAttr(kProgrammaticLaunch))
-    return;
-  kernel->walk([&](LoadOp load) {
-    auto view = load.getView().getDefiningOp<ViewOp>();
-    auto argument =
-        view ? dyn_cast<BlockArgument>(view.getPtr()) : BlockArgument();
+struct AwaitPredecessorPattern : ReplayPattern<AwaitPredecessorOp> {
+  using ReplayPattern::ReplayPattern;
+  LogicalResult
+  matchAndRewrite(AwaitPredecessorOp op, OneToNOpAdaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    nvvm::awaitPredecessor(rewriter, op.getLoc());
+    if (op.getThenLaunch())
+      nvvm::launchDependents(rewriter, op.getLoc());
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+struct LaunchDependentsPattern : ReplayPattern<LaunchDependentsOp> {
+  using ReplayPattern::ReplayPattern;
+  LogicalResult
+  matchAndRewrite(LaunchDependentsOp op, OneToNOpAdaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    nvvm::launchDependents(rewriter, op.getLoc());
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+/// Marks what reads through arguments that nothing writes while the kernel
+/// runs, which may move; and what reads memory that a wait stands for.
+void markReads(KernelOp kernel) {
+  llvm::SmallPtrSet<Value, 8> dependent;
+  kernel->walk([&](AwaitPredecessorOp wait) {
+    forEachWrite(wait, [&](Value pointer) { dependent.insert(pointer); });
+  });
+  kernel->walk([&](Operation *op) {
+    if (!isa<LoadOp, AsyncCopyOp>(op))
+      return;
+    Value pointer = pointerOf(op->getOperand(0));
+    auto mark = [&](StringRef name) {
+      op->setAttr(name, UnitAttr::get(op->getContext()));
+    };
+    auto argument = dyn_cast_if_present<BlockArgument>(pointer);
     if (argument && argument.getOwner() == &kernel.getBody().front() &&
         kernel.getArgAttr(argument.getArgNumber(), kArgReadOnly))
-      load->setAttr(kArgReadOnly, UnitAttr::get(load.getContext()));
+      mark(kArgReadOnly);
+    if (dependent.contains(pointer))
+      mark(kArgDependent);
   });
 }
 
@@ -250,7 +278,7 @@ struct ConvertReplayToNVVMPass
   LogicalResult lower(KernelOp kernel) {
     if (failed(checkPreconditions(kernel)))
       return failure();
-    markReadOnlyLoads(kernel);
+    markReads(kernel);
     KernelContext context;
     context.numWarps = kernel.getNumWarps();
     context.hasRoles = !kernel.getBody().getOps<RolesOp>().empty();
@@ -260,8 +288,8 @@ struct ConvertReplayToNVVMPass
     ThreadTypeConverter converter;
     RewritePatternSet patterns(&getContext());
     ConversionTarget target(getContext());
-    patterns.add<KernelPattern, ReturnPattern>(converter, &getContext(),
-                                               context);
+    patterns.add<KernelPattern, ReturnPattern, AwaitPredecessorPattern,
+                 LaunchDependentsPattern>(converter, &getContext(), context);
     populateElementwisePatterns(patterns, converter, context);
     populateMemoryPatterns(patterns, converter, context);
     populateNarrowPatterns(patterns, converter, context);

@@ -149,8 +149,10 @@ struct AsyncCopyPattern : ReplayPattern<AsyncCopyOp> {
         stage.data);
     Type byte = b.getI8Type();
     auto copy = [&](Value to, Value from, Value length) {
-      NVVM::CpAsyncBulkGlobalToSharedClusterOp::create(
+      auto part = NVVM::CpAsyncBulkGlobalToSharedClusterOp::create(
           b, to, from, stage.full, length, Value(), Value());
+      if (Attribute dependent = op->getAttr(kArgDependent))
+        part->setAttr(kArgDependent, dependent);
     };
     Value source = adaptor.getView()[0];
     if (isDynamic) {

@@ -155,10 +155,12 @@ Value ThreadBuilder::addressOf(Value base, int64_t elements, Type elementType) {
 }
 
 SmallVector<Value> ThreadBuilder::load(Value address, Type type, int count,
-                                       Value predicate, bool readonly,
-                                       CachePolicy cache) {
+                                       Value predicate, LoadOp whole) {
   SmallVector<Type> types(count, type);
-  auto op = LdOp::create(*this, types, address, predicate, readonly, cache);
+  auto op = LdOp::create(*this, types, address, predicate,
+                         whole && whole->hasAttr(kArgReadOnly),
+                         whole ? whole.getCache() : CachePolicy::Normal,
+                         whole && whole->hasAttr(kArgDependent));
   return llvm::to_vector_of<Value>(op.getResults());
 }
 

@@ -97,10 +97,10 @@ public:
                         mlir::Type elementType);
   mlir::Value addressOf(mlir::Value base, int64_t elements,
                         mlir::Type elementType);
-  llvm::SmallVector<mlir::Value>
-  load(mlir::Value address, mlir::Type type, int count,
-       mlir::Value predicate = {}, bool readonly = false,
-       replay::CachePolicy cache = replay::CachePolicy::Normal);
+  /// `count` elements; marked and cached as `whole` is, whose part they are.
+  llvm::SmallVector<mlir::Value> load(mlir::Value address, mlir::Type type,
+                                      int count, mlir::Value predicate = {},
+                                      replay::LoadOp whole = {});
   void store(mlir::ValueRange values, mlir::Value address,
              mlir::Value predicate = {});
 

@@ -39,6 +39,8 @@
 #ifndef REPLAYJIT_REPLAYJIT_H
 #define REPLAYJIT_REPLAYJIT_H
 
+#include "replayjit/replayjit_launch.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -150,6 +152,18 @@ typedef enum replayjit_readout_t {
   REPLAYJIT_READOUT_REBUILD = 1      /* Tiles of it, on tensor cores */
 } replayjit_readout_t;
 
+typedef enum replayjit_programmatic_launch_t {
+  REPLAYJIT_PROGRAMMATIC_NONE = 0,
+  REPLAYJIT_PROGRAMMATIC_LATE = 1, /* The next may start after our wait */
+  REPLAYJIT_PROGRAMMATIC_EARLY = 2 /* The next may start when we do */
+} replayjit_programmatic_launch_t;
+
+/* What a programmatic launch reads only once the kernel before has ended. */
+typedef enum replayjit_dependents_t {
+  REPLAYJIT_DEPENDENTS_TOKEN = 0, /* q, k, v, a and b */
+  REPLAYJIT_DEPENDENTS_ALL = 1
+} replayjit_dependents_t;
+
 typedef enum replayjit_abi_t {
   REPLAYJIT_ABI_NATIVE = 0, /* Strides, bounds and error word at run time */
   REPLAYJIT_ABI_TRITON = 1  /* As Triton launches it: dense, no bounds */
@@ -203,8 +217,10 @@ typedef struct replayjit_decode_spec_t {
   /* What the error word reports ends the launch too, as a fault of the
    * whole context: for debugging [0] */
   int32_t trap_on_error;
-  /* May start before the kernel before it ends; needs sm_90 [0] */
-  int32_t has_programmatic_launch;
+  /* May start before the kernel before it ends, and where it lets the next
+   * one start: after its wait, or at its own start; needs sm_90: a
+   * replayjit_programmatic_launch_t [none] */
+  int32_t programmatic_launch;
   /* Slots that mean no request: below 0, or 0 too: a replayjit_null_slot_t
    * [negative] */
   int32_t null_slot;
@@ -227,6 +243,10 @@ typedef struct replayjit_decode_spec_t {
   /* How many tokens a row of verify has: T, those counted, or those from one
    * offset to the next: a replayjit_token_rows_t [full] */
   int32_t token_rows;
+  /* What a programmatic launch reads only once the kernel before has ended:
+   * the token's q, k, v, a and b, or all arguments: a replayjit_dependents_t
+   * [token] */
+  int32_t dependents;
 } replayjit_decode_spec_t;
 
 /* Choices that change speed; see replayjit_target_choose_tuning. */
@@ -660,27 +680,8 @@ typedef struct replayjit_error_word_t {
 /* Writes zeros, to a word that the host may write. */
 REPLAYJIT_API void replayjit_error_word_init(replayjit_error_word_t *word);
 
-/* Flags of a launch, to be added. */
-/* The arguments are not looked at. */
-#define REPLAYJIT_LAUNCH_UNCHECKED 1u
-/* It may start before the kernel before it on the stream has ended, and waits
- * for that end by itself: only if has_programmatic_launch, on sm_90 and later.
- */
-#define REPLAYJIT_LAUNCH_PROGRAMMATIC 2u
-/* Also checked is of every pointer in the arguments that the driver, or the
- * emulation, knows it as memory that the kernel's device may use: allocated on
- * it, or mapped, managed or shared with it. For debugging: it allocates, and
- * costs driver calls for each pointer, some microseconds in all. Not with
- * UNCHECKED. */
-#define REPLAYJIT_LAUNCH_CHECK_MEMORY 4u
-/* Also checked is that no two live rows meet in a state slot or ring slot that
- * one of them writes: the rows of a launch run at once, and which of them counts
- * would be chance. For debugging: it copies the index arrays to the host and
- * waits for the stream, which is not under capture. Emulation always does it,
- * and for plans as well. Not with UNCHECKED. */
-#define REPLAYJIT_LAUNCH_CHECK_ROWS 8u
-
-/* Launches a step of args->batch rows. Neither locks, allocates nor touches a
+/* Launches a step of args->batch rows; `flags` are REPLAYJIT_LAUNCH_*, added
+ * (replayjit_launch.h). Neither locks, allocates nor touches a
  * file unless it fails (but see CHECK_MEMORY), so the stream may be under
  * capture. The arguments are copied; memory they point to is used in stream
  * order. Cursors are the caller's: see replayjit_ring_cursor_advance in

@@ -288,7 +288,8 @@ public:
     return tuning;
   }
 
-  /// `flags`: REPLAYJIT_LAUNCH_*.
+  /// `flags`: REPLAYJIT_LAUNCH_*. replayjit_launch.h says what a programmatic
+  /// launch asks of the kernels before and behind it.
   Status launch(void *stream, const DecodeArgs &args,
                 uint32_t flags = 0) const {
     return Status::take(

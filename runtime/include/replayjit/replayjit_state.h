@@ -315,7 +315,9 @@ REPLAYJIT_API replayjit_error_t *replayjit_plan_set_step(replayjit_plan_t *plan,
 
 /* The arguments of a layer for row_count rows from row_begin of the step: pool,
  * cursors and indices. The caller adds inputs, parameters, out, scale and
- * lower_bound, offset by the same rows. `args` is initialized. */
+ * lower_bound, offset by the same rows. `args` is initialized. A programmatic
+ * launch reads what begin writes before it waits, so another kernel stands in
+ * between: see replayjit_launch.h. */
 REPLAYJIT_API replayjit_error_t *
 replayjit_plan_layer_args(const replayjit_plan_t *plan, int32_t group,
                           int32_t layer, int32_t row_begin, int32_t row_count,

@@ -15,7 +15,7 @@ from . import _check
 #: REPLAYJIT_API_VERSION of the header that this file was written from.
 API_VERSION = (0 << 16) | 1
 
-LAUNCH_UNCHECKED, LAUNCH_CHECK_ROWS = 1, 8
+LAUNCH_UNCHECKED, LAUNCH_PROGRAMMATIC, LAUNCH_CHECK_ROWS = 1, 2, 8
 
 #: Fields that are true or false.
 _TRUTHS = frozenset("use_environment cache_read_only must_hit always_compile "

@@ -16,11 +16,12 @@ from .spec import Spec
 class Launch:
     """A launch with arguments that stay as they are; once prepared, call it to
     launch. Keeps its kernel and its tensors. For one thread at a time. `memory`
-    is the HostMemory of tensors on the host."""
+    is the HostMemory of tensors on the host. `overlaps`: it may start before the
+    kernel before it has ended."""
 
     def __init__(self, runtime: Any, facts: Any, rows: int, args: Any,
                  tensors: Any, result: Any, check_rows: bool = False,
-                 memory: Any = None):
+                 memory: Any = None, overlaps: bool = False):
         self._runtime, self._facts, self._rows = runtime, facts, rows
         self.args, self.tensors, self.result = args, tensors, result
         self._memory = memory
@@ -29,7 +30,8 @@ class Launch:
                           if isinstance(args, _abi.DecodeArgs)
                           else calls.replayjit_kernel_launch_materialize)
         self._args = byref(args)
-        self._flags = _abi.LAUNCH_CHECK_ROWS if check_rows else 0
+        self._order = _abi.LAUNCH_PROGRAMMATIC if overlaps else 0
+        self._flags = self._order | (_abi.LAUNCH_CHECK_ROWS if check_rows else 0)
 
     def __repr__(self):
         return f"<replayjit.Launch of {self._args._obj.batch} rows>"
@@ -59,7 +61,8 @@ class Launch:
             raise to_exception(error)
         if self._memory:
             self._memory.store()
-        self._flags = self._flags or _abi.LAUNCH_UNCHECKED
+        if self._flags == self._order:
+            self._flags |= _abi.LAUNCH_UNCHECKED
         return self.result
 
 

@@ -44,7 +44,7 @@ _Facts = collections.namedtuple("_Facts", """
     ring_type index_type qk_l2_norm gate beta_round has_force_flush ring_format
     is_circular has_separate_qkv has_ring_indices has_dst_indices
     has_track_indices null_slot readout alignment beta has_unit_keys
-    num_tokens token_rows""")
+    num_tokens token_rows programmatic_launch""")
 
 #: Operands that a step writes.
 _WRITTEN = ("initial_state", "d_cache", "k_cache", "g_cache", "out")
@@ -166,8 +166,8 @@ def _gate_of(tensors, lower_bound, log_decay):
 
 def _decode(family, gates, tensors, scale, use_qk_l2norm_in_kernel, lower_bound,
             ring_format, error_word, layer, null_slot, beta_round, readout,
-            batch_invariant, check_rows, log_decay, beta, unit_keys=False,
-            max_spec_len=1):
+            batch_invariant, check_rows, log_decay, beta, programmatic_launch,
+            unit_keys=False):
     """The Launch of a step with `tensors`, by name."""
     mixed = tensors["mixed_qkv"]
     if isinstance(mixed, (tuple, list)):
@@ -219,7 +219,8 @@ def _decode(family, gates, tensors, scale, use_qk_l2norm_in_kernel, lower_bound,
         beta=choice("beta", beta), has_unit_keys=truth("unit_keys", unit_keys),
         num_tokens=max_spec_len,
         token_rows=choice("token_rows", "counted" if "num_tokens" in found
-                          else "ragged" if "query_start_loc" in found else "full"))
+                          else "ragged" if "query_start_loc" in found else "full"),
+        programmatic_launch=choice("programmatic_launch", programmatic_launch))
     B = number("batch", index.shape[0], c_int32)
     rings = found["d_cache"].shape[0] if family != _PACKED else slots
     args = _abi.DecodeArgs(
@@ -239,7 +240,8 @@ def _decode(family, gates, tensors, scale, use_qk_l2norm_in_kernel, lower_bound,
     rows = 0 if truth("batch_invariant", batch_invariant) else B
     return Launch(runtime, facts, rows, args, (tensors, error_word),
                   (tensors["out"], tensors["initial_state"]),
-                  truth("check_rows", check_rows), memory)
+                  truth("check_rows", check_rows), memory,
+                  overlaps=facts.programmatic_launch != 0)
 
 
 #: Where SGLang #37739 has lower_bound, which #28451 does not have.
@@ -285,7 +287,8 @@ def fused_recurrent_linear_replayssm_decode(
         null_slot: Optional[str] = None, beta_round: bool = False,
         readout: str = "output-only", batch_invariant: bool = False,
         check_rows: bool = False, log_decay: bool = False,
-        beta: str = "sigmoid", unit_keys: bool = False) -> Tuple[Tensor, Tensor]:
+        beta: str = "sigmoid", unit_keys: bool = False,
+        programmatic_launch: str = "none") -> Tuple[Tensor, Tensor]:
     """One token of each row from checkpoint and ring: SGLang's operator.
 
     The positional arguments are those of SGLang #28451 and, where lower_bound
@@ -316,7 +319,12 @@ def fused_recurrent_linear_replayssm_decode(
     "twice-sigmoid", which flash-linear-attention calls allow_neg_eigval, or
     "given"); unit_keys (the caller's word, for predecayed rings without L2 norm,
     that no key is longer than 1); check_rows (for debugging: wait, and
-    refuse rows of which two share a slot that one of them writes); stream.
+    refuse rows of which two share a slot that one of them writes); stream;
+    programmatic_launch ("late" or "early": from sm_90 on it may start before the
+    kernel before it on the stream has ended. Until that has, it reads no
+    mixed_qkv, a or b; whoever wrote anything else, such as the step of this layer
+    before, or a plan, must stand further back, behind a kernel that is an
+    ordinary launch or "late". replayjit_launch.h has the whole contract).
     Returns (out, initial_state).
 
     Raises ValueError for an argument that is not allowed, Error for the rest.
@@ -336,7 +344,7 @@ def fused_recurrent_linear_replayssm_decode(
         scale, use_qk_l2norm_in_kernel, lower_bound,
         format_of_rings(prefix_gate_cache, predecayed_k_cache), error_word, layer,
         null_slot, beta_round, readout, batch_invariant, check_rows, log_decay,
-        beta, unit_keys)
+        beta, programmatic_launch, unit_keys)
 
 
 #: The name that SGLang had before the operator took both gates.
@@ -362,7 +370,8 @@ def verify(
         null_slot: Optional[str] = None, beta_round: bool = False,
         readout: str = "output-only", batch_invariant: bool = False,
         check_rows: bool = False, log_decay: bool = False,
-        beta: str = "sigmoid", unit_keys: bool = False) -> Tuple[Tensor, Tensor]:
+        beta: str = "sigmoid", programmatic_launch: str = "none",
+        unit_keys: bool = False) -> Tuple[Tensor, Tensor]:
     """The draft tokens of each row against checkpoint and ring, in one launch.
 
     What is called as in SGLang's gdn_replayssm_spec_decode is what it is there;
@@ -403,7 +412,7 @@ def verify(
         scale, use_qk_l2norm_in_kernel, lower_bound,
         format_of_rings(prefix_gate_cache, predecayed_k_cache), error_word, layer,
         null_slot, beta_round, readout, batch_invariant, check_rows, log_decay,
-        beta, unit_keys, max_spec_len)
+        beta, programmatic_launch, unit_keys, max_spec_len)
 
 
 @operator
@@ -419,7 +428,8 @@ def fused_recurrent_gated_delta_rule_packed_decode(
         null_slot: Optional[str] = None, beta_round: bool = False,
         readout: str = "output-only", batch_invariant: bool = False,
         check_rows: bool = False, log_decay: bool = False,
-        beta: str = "sigmoid") -> Tuple[Tensor, Tensor]:
+        beta: str = "sigmoid",
+        programmatic_launch: str = "none") -> Tuple[Tensor, Tensor]:
     """One token of each row, its state read and written: the operator of the
     same name, Gated DeltaNet. Arguments, and what it raises, as in
     fused_recurrent_linear_replayssm_decode; dst_indices: where the new state is
@@ -432,7 +442,7 @@ def fused_recurrent_gated_delta_rule_packed_decode(
             track_indices=track_indices),
         scale, use_qk_l2norm_in_kernel, lower_bound, 0, error_word, layer,
         null_slot, beta_round, readout, batch_invariant, check_rows, log_decay,
-        beta)
+        beta, programmatic_launch)
 
 
 @operator
@@ -448,7 +458,8 @@ def fused_recurrent_kda_packed_decode(
         null_slot: Optional[str] = None, beta_round: bool = False,
         readout: str = "output-only", batch_invariant: bool = False,
         check_rows: bool = False, log_decay: bool = False,
-        beta: str = "sigmoid") -> Tuple[Tensor, Tensor]:
+        beta: str = "sigmoid",
+        programmatic_launch: str = "none") -> Tuple[Tensor, Tensor]:
     """The same for Kimi Delta Attention, whose a is [B, HV*K] and dt_bias
     [HV*K] here. What it raises is the same too."""
     return _decode(
@@ -459,4 +470,4 @@ def fused_recurrent_kda_packed_decode(
             track_indices=track_indices),
         scale, use_qk_l2norm_in_kernel, lower_bound, 0, error_word, layer,
         null_slot, beta_round, readout, batch_invariant, check_rows, log_decay,
-        beta)
+        beta, programmatic_launch)

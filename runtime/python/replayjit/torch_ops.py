@@ -71,7 +71,7 @@ def fused_recurrent_linear_replayssm_decode(
         g_cache, out, ssm_state_indices, write_pos, force_flush=None,
         *positional, **options):
     """replayjit's operator of this name; block_v, num_warps, num_stages and nk are
-    dropped, error_word, layer and check_rows not taken."""
+    dropped, error_word, layer, check_rows and programmatic_launch not taken."""
     names = ["use_qk_l2norm_in_kernel", "is_kda", "block_v", "num_warps",
              "num_stages", "nk", "cache_base", "circular_replay",
              "prefix_gate_cache", "predecayed_k_cache"]

@@ -25,8 +25,8 @@ static_assert(covers(table, sizeof(ToyArgs)));
 
 ArgumentTable toyArguments() { return table; }
 
-Status validateArgs(const DecodeSpec &spec, const ToyArgs &args) {
-  const ArgumentValues values{spec, table, &args};
+Status validateArgs(const LaunchRules &rules, const ToyArgs &args) {
+  const ArgumentValues values{rules.tables[0], &args};
   for (const Status &status : {checkCounts(values), checkPointers(values),
                                checkStrides(values, args.batch > 1)})
     if (!status)
@@ -34,10 +34,10 @@ Status validateArgs(const DecodeSpec &spec, const ToyArgs &args) {
   return Status::ok();
 }
 
-std::vector<NamedAddress> addressesOf(const DecodeSpec &spec,
+std::vector<NamedAddress> addressesOf(const LaunchRules &rules,
                                       const ToyArgs &args) {
   std::vector<NamedAddress> all;
-  appendAddresses({spec, table, &args}, all);
+  appendAddresses({rules.tables[0], &args}, all);
   return all;
 }
 

@@ -10,6 +10,7 @@ namespace replayjit::internal {
 /// slot that is not there is left out.
 struct ToyArgs {
   static constexpr const char *structName = "ToyArgs";
+  static std::vector<ArgumentTable> tables();
 
   uint64_t state = 0;
   int64_t statePitch = 0;
@@ -18,8 +19,9 @@ struct ToyArgs {
 };
 
 ArgumentTable toyArguments();
-Status validateArgs(const DecodeSpec &spec, const ToyArgs &args);
-std::vector<NamedAddress> addressesOf(const DecodeSpec &spec,
+inline std::vector<ArgumentTable> ToyArgs::tables() { return {toyArguments()}; }
+Status validateArgs(const LaunchRules &rules, const ToyArgs &args);
+std::vector<NamedAddress> addressesOf(const LaunchRules &rules,
                                       const ToyArgs &args);
 inline int64_t rowsOf(const ToyArgs &args) { return args.batch; }
 
