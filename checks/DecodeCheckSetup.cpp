@@ -24,7 +24,8 @@ DecodeSession::DecodeSession(Device &device, const DecodeProblem &problem)
       out(tensors["out"]),
       errorWord(tensors["errorWord"]), inputs{&tensors["q"], &tensors["k"],
                                               &tensors["v"], &tensors["a"],
-                                              &tensors["b"]},
+                                              &tensors["b"],
+                                              &tensors["outGate"]},
       mirrors(device), rows(problem.batch),
       recurrence(problem.spec, problem.batch) {
   mirrors.create(tensors.list());
@@ -53,6 +54,8 @@ DecodeArgs DecodeSession::arguments(bool onDevice) {
   args.scale = problem.scale != 0 ? problem.scale
                                   : float(1 / std::sqrt(double(spec.headDimK)));
   args.lowerBound = problem.lowerBound;
+  args.stepMin = checkedStepMin;
+  args.stepMax = checkedStepMax;
   return args;
 }
 
@@ -88,11 +91,13 @@ void DecodeSession::placeRows() {
 void DecodeSession::initialize() {
   const DecodeArgs args = arguments(/*onDevice=*/false);
   const DecodeTensors host(spec, args);
-  for (int hv = 0; hv < HV && spec.gate != Gate::LogDecay; ++hv) {
+  for (int hv = 0; hv < HV && hasLogRate(spec); ++hv)
     host.aLog.set(0, hv, random.aLog[hv]);
-    for (int i = hv * G; i < (hv + 1) * G; ++i)
-      host.dtBias.set(0, i, random.dtBias[i]);
-  }
+  for (int i = 0; i < HV * G && hasBias(spec); ++i)
+    host.dtBias.set(0, i, random.dtBias[i]);
+  if (spec.skip != Skip::None)
+    for (int i = 0; i < (spec.skip == Skip::Head ? HV : HV * V); ++i)
+      host.skip.set(0, i, random.gaussian(1));
   placeRows();
   writeIndices(/*step=*/-1);
   const ReplayTensors views(spec, args);
@@ -164,10 +169,13 @@ void DecodeSession::fillInputs(int step) {
     for (int e = 0; e < HV * V; ++e)
       host.v.set(i, e, random.gaussian(1));
     for (int hv = 0; hv < HV; ++hv) {
-      for (int c = 0; c < G; ++c)
+      for (int c = 0; c < G && hasGateInput(spec); ++c)
         host.a.set(i, hv * G + c, random.gateInput(now.cursor.writePos, c));
-      host.b.set(i, hv, random.betaInput());
+      if (hasBetaInput(spec))
+        host.b.set(i, hv, random.betaInput());
     }
+    for (int e = 0; e < HV * V && spec.hasOutGate; ++e)
+      host.outGate.set(i, e, random.gaussian(1));
   }
   for (TensorMirror *mirror : inputs)
     mirror->dirty = true;

@@ -9,6 +9,8 @@
 
 #include "kernels/Parameters.h"
 
+#include <limits>
+
 namespace replayjit::internal {
 
 /// The arguments of one launch of kernels that have tokens. This struct is the
@@ -60,6 +62,11 @@ struct DecodeArgs {
   int64_t trackIndexStride = 1;
   uint64_t errorWord = 0; ///< An ErrorWord, or 0
   int32_t ringSlots = 0, layer = 0;
+
+  uint64_t skip = 0;
+  uint64_t outGate = 0;
+  int64_t outGateStride = 0;
+  float stepMin = 0, stepMax = std::numeric_limits<float>::infinity();
 };
 
 /// One layer of a launch over several, in device memory. Members are those of
@@ -138,7 +145,7 @@ constexpr RingCursor nextCursor(const DecodeSpec &spec, RingCursor cursor,
 }
 
 /// Says in one sentence what is wrong with arguments that the host can see:
-/// null pointers, counts, strides, alignment, lower_bound. Expects a valid
+/// null pointers, counts, strides, alignment, bounds. Expects a valid
 /// spec. A stride or pitch of more than 2^32 bytes either way is refused, so
 /// that no offset of a row or slot passes 63 bits.
 Status validateArgs(const DecodeSpec &spec, const DecodeArgs &args);
@@ -165,6 +172,9 @@ checkOwnSlots(int32_t rows,
 /// grow as exp(-P): (L-1) |lower_bound| may be at most 80. With prefix rings
 /// L |lower_bound| must be finite in fp32.
 Status validateLowerBound(const DecodeSpec &spec, float lowerBound);
+
+/// hasStepLimits: 0 <= step_min <= step_max, which may be infinite.
+Status validateStepLimits(const DecodeSpec &spec, float stepMin, float stepMax);
 
 } // namespace replayjit::internal
 

@@ -6,7 +6,7 @@ namespace replayjit::internal {
 
 /// Part of every cache key. Add one in the patch that changes the code
 /// generated for any spec; an entry of another version is never loaded.
-inline constexpr int generatorVersion = 7;
+inline constexpr int generatorVersion = 8;
 
 } // namespace replayjit::internal
 

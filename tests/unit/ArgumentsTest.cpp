@@ -127,8 +127,8 @@ TEST_CASE("the parameters of every family", "[args]") {
                      parameter.offset + parameter.argument->bytes());
   };
   using Last = std::pair<std::string, size_t>;
-  CHECK(last(Family::Replay) == Last{"layer", sizeof(DecodeArgs)});
-  CHECK(last(Family::Packed) == Last{"layer", sizeof(DecodeArgs)});
+  CHECK(last(Family::Replay) == Last{"stepMax", sizeof(DecodeArgs)});
+  CHECK(last(Family::Packed) == Last{"stepMax", sizeof(DecodeArgs)});
   CHECK(last(Family::Materialize) ==
         Last{"ringSlots", sizeof(MaterializeArgs)});
   for (Family family : {Family::PlanBegin, Family::PlanCommit})

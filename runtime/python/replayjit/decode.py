@@ -42,7 +42,8 @@ _Facts = collections.namedtuple("_Facts", """
     act_type gate_type beta_type param_type bias_type out_type state_type
     ring_type index_type qk_l2_norm gate beta_round has_force_flush ring_format
     is_circular has_separate_qkv has_ring_indices has_dst_indices
-    has_track_indices null_slot readout alignment beta has_unit_keys""")
+    has_track_indices null_slot readout alignment beta has_unit_keys
+    rule skip has_out_gate has_step_limits""")
 
 #: Operands that a step writes.
 _WRITTEN = ("initial_state", "d_cache", "k_cache", "g_cache", "out")
