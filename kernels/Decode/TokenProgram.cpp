@@ -171,12 +171,15 @@ TokenProgram::GateValues TokenProgram::readGate() {
   case Gate::Softplus:
   case Gate::Rate: {
     Value factor = spec.gate == Gate::Rate ? aLog : rate();
-    step = b.softplus(b.add(a, bias));
-    if (spec.hasStepLimits)
-      step = b.min(b.max(step, b.argument("stepMin")), b.argument("stepMax"));
+    Value x = b.add(a, bias);
     if (spec.gate == Gate::Softplus)
       factor = b.neg(factor);
-    g = b.mul(step, b.splat(factor, step));
+    factor = b.splat(factor, x);
+    step = b.softplus(x);
+    if (spec.hasStepLimits)
+      step = b.min(b.max(step, b.argument("stepMin")), b.argument("stepMax"));
+    g = b.mul(step, factor);
+    break;
   }
   }
   switch (spec.beta) {
