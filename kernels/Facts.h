@@ -93,6 +93,9 @@ template <typename Struct> struct Fact {
   NameParts parts = {};
   /// Whether other facts say it already, so that a kernel's name need not.
   bool (*isImplied)(const Struct &all) = nullptr;
+  /// Whether speed hardly depends on it: a tuning that was measured holds for
+  /// all its values.
+  bool isMinor = false;
   /// What the fuzzer draws from, evenly; empty: what is allowed. Of a number
   /// with a range it also draws what lies between the least and the greatest.
   Few draws = {};

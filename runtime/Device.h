@@ -134,8 +134,8 @@ public:
   /// The device's own stream, for the functions above.
   virtual void *stream() const { return nullptr; }
 
-  /// Milliseconds of each run of `body`, which only launches, shortest first: it
-  /// is captured into a graph, and replayed `repeats` times after a warm-up.
+  /// Milliseconds of each run of `body`, which only launches, shortest first:
+  /// it is captured into a graph, and replayed `repeats` times after a warm-up.
   /// Unsupported under emulation.
   template <typename Body> Result<Times> time(Body body, int repeats) {
     if (Status status = beginCapture(); !status)

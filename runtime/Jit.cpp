@@ -5,6 +5,7 @@
 #include "base/Exceptions.h"
 #include "runtime/DecodeLaunch.h"
 #include "runtime/KernelTable.h"
+#include "runtime/cache/TuningTable.h"
 
 #include <fmt/format.h>
 #include <pthread.h>
@@ -28,15 +29,18 @@ Result<JitOptions> JitOptions::fromEnvironment() {
   JitOptions options;
   options.cache = std::move(*cache);
   options.once = *once;
+  options.tuningFile = tuningFileFromEnvironment();
   return options;
 }
 
 class Jit::State {
 public:
-  State(std::shared_ptr<Device> shared, DiskCache cache, JitOptions options)
+  State(std::shared_ptr<Device> shared, DiskCache cache,
+        std::shared_ptr<const TuningTable> tunings, JitOptions options)
       : device(std::move(shared)), target(device->target()),
         multiprocessors(device->multiprocessors()),
         isEmulation(device->isEmulation()), workers(options.workers),
+        tunings(std::move(tunings)),
         source(std::move(cache), options.once,
                assembled(std::move(options.compile))) {}
 
@@ -47,6 +51,7 @@ public:
   const int multiprocessors;
   const bool isEmulation;
   const int workers;
+  const std::shared_ptr<const TuningTable> tunings; ///< May be null.
   KernelSource source;
   KernelTable kernels;
 
@@ -196,8 +201,18 @@ Result<std::unique_ptr<Jit>> Jit::create(std::shared_ptr<Device> device,
   Result<DiskCache> cache = DiskCache::open(options.cache);
   if (!cache)
     return cache.status();
+  auto tunings = openTuningTable(options.tuningFile, options.cache.roots,
+                                 options.cache.diagnose);
+  if (!tunings)
+    return tunings.status();
   return std::unique_ptr<Jit>(new Jit(std::make_unique<State>(
-      std::move(device), std::move(*cache), std::move(options))));
+      std::move(device), std::move(*cache), std::move(*tunings),
+      std::move(options))));
+}
+
+DecodeTuning Jit::choose(const DecodeSpec &spec, int rows) const {
+  return chooseTuning(spec, rows, state->target, state->multiprocessors,
+                      state->tunings.get());
 }
 
 Result<KernelHandle> Jit::prepare(const DecodeSpec &spec, int rows,
@@ -205,9 +220,7 @@ Result<KernelHandle> Jit::prepare(const DecodeSpec &spec, int rows,
   if (rows < 0)
     return Status::invalid(
         fmt::format("rows: {} is not allowed; it must be 0 or more", rows));
-  return state->prepare(
-      {spec, chooseTuning(spec, rows, state->target, state->multiprocessors)},
-      stream);
+  return state->prepare({spec, choose(spec, rows)}, stream);
 }
 
 Result<KernelHandle> Jit::prepare(const DecodeSpec &spec,

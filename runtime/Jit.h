@@ -24,10 +24,13 @@ struct JitOptions {
   /// Null: what is not cached is an error. Of a kernel with PTX and no cubin
   /// the Jit has the device's driver make one.
   CompileFn compile;
+  /// Of tunings that were measured; "": tuning.json of the cache's roots, if
+  /// there is one (see TuningTable.h).
+  std::string tuningFile;
   /// Kernels that prepareAll makes at once; 0: one per processor, at most 16.
   int workers = 0;
 
-  /// `cache` and `once` from the environment, and no compiler.
+  /// `cache`, `once` and `tuningFile` from the environment, and no compiler.
   static Result<JitOptions> fromEnvironment();
 };
 
@@ -53,6 +56,9 @@ public:
   ~Jit();
   Jit(const Jit &) = delete;
   Jit &operator=(const Jit &) = delete;
+
+  /// The tuning that `prepare` takes for `rows` requests.
+  DecodeTuning choose(const DecodeSpec &spec, int rows) const;
 
   /// The kernel for `rows` requests that decode together (0: a large batch). A
   /// kernel that is in memory is found without a lock. Else it is looked up or

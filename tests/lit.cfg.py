@@ -3,10 +3,12 @@
 # A RUN line may name the tools below; `%t` is a file of the test's own, `%s` the
 # test, `%python` this interpreter, `%bin` the folder of the tools and `%refuses`
 # error/Inputs/refuses.
-# `REQUIRES: assembler` marks a test that needs nvJitLink or ptxas, and
-# `REQUIRES: disassembler` one that needs nvdisasm or cuobjdump as well.
+# `REQUIRES: assembler` marks a test that needs nvJitLink or ptxas,
+# `REQUIRES: disassembler` one that needs nvdisasm or cuobjdump as well, and
+# `REQUIRES: chromium` one that opens a page in a browser, which is `%chromium`.
 
 import os
+import shutil
 import subprocess
 import sys
 
@@ -60,3 +62,8 @@ for feature, artifact, assembler in [("assembler", "cubin", "any"),
                            stderr=subprocess.DEVNULL)
     if probe.returncode == 0:
         config.available_features.add(feature)
+
+chromium = shutil.which("chromium") or shutil.which("google-chrome")
+if chromium:
+    config.available_features.add("chromium")
+    config.substitutions.append(("%chromium", chromium))

@@ -4,10 +4,14 @@
 
 #include "base/Files.h"
 #include "kernels/Families.h"
+#include "runtime/cache/DiskCache.h"
 #include "tools/Tools.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+
+#include <filesystem>
+#include <thread>
 
 using namespace replayjit::internal;
 using Json = nlohmann::ordered_json;
@@ -88,6 +92,11 @@ int DecodeCommand::run() {
     return fail(spec.status().message);
   bench.spec = *spec;
   bench.phases = !noPhases;
+  const auto measured = openTuningTable(
+      tuningFileFromEnvironment(), DiskCacheOptions::rootsFromEnvironment());
+  if (!measured)
+    return fail(measured.status().message);
+  bench.measured = measured->get();
   Result<std::unique_ptr<Device>> gpu = createCudaDevice(ordinal);
   if (!gpu)
     return fail(gpu.status().message);
@@ -125,4 +134,134 @@ int PageCommand::run() {
   if (!earlier)
     return fail(earlier.status().message);
   return show(*document, *earlier, output.html);
+}
+
+//===----------------------------------------------------------------------===//
+// replay-bench tune
+//===----------------------------------------------------------------------===//
+
+TuneCommand::TuneCommand(CLI::App &parent)
+    : app(parent.add_subcommand(
+          "tune",
+          "looks for the fastest tunings of a model's replay and packed "
+          "kernels on a GPU, for the library to use from then on. What the "
+          "table has already is not measured again")) {
+  kernel.addFactsTo(*app, [](const DecodeSpec &spec) {
+    return spec.family == Family::Replay;
+  });
+  app->add_option("--batches", options.batches, "Requests at once")
+      ->capture_default_str()
+      ->check(within(1, 4096));
+  app->add_option("--depths", depths,
+                  "Ring depths to tune; without it that of the model alone")
+      ->check(within(2, maxRingDepth));
+  app->add_option("--ring-types", ringTypes,
+                  "Types of rings to tune; without it that of the model alone")
+      ->check(CLI::IsMember({"fp32", "bf16", "fp16"}));
+  app->add_option("--max-error", options.maxError,
+                  "Leave out what differs more from fp64, relative to the "
+                  "norm; 0: what is right for the types")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 1.0));
+  app->add_option("--seconds", options.seconds,
+                  "How long to look, for each kernel and batch")
+      ->capture_default_str()
+      ->check(CLI::Range(0.1, 3600.0));
+  app->add_option("--repeats", options.repeats, "Replays of each graph")
+      ->capture_default_str()
+      ->check(within(1, 1000));
+  app->add_flag("--again", options.again, "Also what the table has");
+  app->add_option("--gpu", ordinal, "Which GPU");
+  app->add_option("-o,--table", file,
+                  "The table; without it $REPLAYJIT_TUNING, else tuning.json "
+                  "in the kernel cache");
+}
+
+std::vector<DecodeSpec> TuneCommand::specsOf(const DecodeSpec &spec) const {
+  std::vector<DecodeSpec> specs;
+  DecodeSpec packed = spec;
+  packed.family = Family::Packed;
+  packed.ringDepth = 1;
+  specs.push_back(canonical(packed));
+  std::vector<DataType> types;
+  for (const std::string &word : ringTypes)
+    for (DataType type : {DataType::F32, DataType::BF16, DataType::F16})
+      if (wordOf(type) == word)
+        types.push_back(type);
+  if (types.empty())
+    types = {spec.ringType};
+  for (int depth : depths.empty() ? std::vector<int>{spec.ringDepth} : depths)
+    for (DataType type : types) {
+      specs.push_back(spec);
+      specs.back().ringDepth = depth;
+      specs.back().ringType = type;
+    }
+  return specs;
+}
+
+/// Where a table goes that nobody named.
+static Result<std::string> usualTable() {
+  if (std::string named = tuningFileFromEnvironment(); !named.empty())
+    return named;
+  const std::vector<std::string> roots =
+      DiskCacheOptions::rootsFromEnvironment();
+  if (roots.empty())
+    return Status::invalid("--table: it is needed, since there is no folder "
+                           "for the kernel cache; set REPLAYJIT_CACHE_DIR, "
+                           "XDG_CACHE_HOME or HOME");
+  if (Status status = makeFolders(roots.front()); !status)
+    return status;
+  return roots.front() + "/tuning.json";
+}
+
+int TuneCommand::run() {
+  const Result<DecodeSpec> spec = kernel.spec();
+  if (!spec)
+    return fail(spec.status().message);
+  options.specs = specsOf(*spec);
+  for (const DecodeSpec &one : options.specs)
+    if (Status status = validate(one, chooseTuning(one, 0, Target()), Target());
+        !status)
+      return fail(status.message);
+  if (file.empty()) {
+    Result<std::string> usual = usualTable();
+    if (!usual)
+      return fail(usual.status().message);
+    file = *usual;
+  }
+  TuningTable table;
+  std::error_code code;
+  if (std::filesystem::exists(file, code)) {
+    Result<TuningTable> read = TuningTable::read(file);
+    if (!read)
+      return fail(read.status().message);
+    table = std::move(*read);
+  }
+  Result<std::unique_ptr<Device>> gpu = createCudaDevice(ordinal);
+  if (!gpu)
+    return fail(gpu.status().message);
+  Device &device = **gpu;
+  if (!table.specs.empty() &&
+      !table.isFor(device.target(), device.multiprocessors()))
+    return fail(fmt::format(
+        "--table: '{}' is of {} with {} multiprocessors, and this GPU is {} "
+        "with {}; name another file",
+        file, table.chip, table.multiprocessors, device.target().chip,
+        device.multiprocessors()));
+  table.chip = device.target().chip;
+  table.multiprocessors = device.multiprocessors();
+  table.device = device.description();
+  auto save = [&] { return writeBytes(file, table.json()); };
+  if (Status status = save(); !status) // before hours of work, not after
+    return fail(status.message);
+  options.threads = int(std::max(1u, std::thread::hardware_concurrency()) - 1);
+  Status status;
+  {
+    Progress progress(double(options.specs.size() * options.batches.size()));
+    status = tune(device, options, table, save, progress);
+  }
+  if (!status)
+    return fail(status.message);
+  fmt::print("{}\n", file);
+  return 0;
 }

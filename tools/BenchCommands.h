@@ -4,6 +4,7 @@
 
 #include "tools/DecodeBench.h"
 #include "tools/SpecOptions.h"
+#include "tools/Tune.h"
 
 #include <string>
 
@@ -41,6 +42,25 @@ public:
 private:
   std::string file;
   BenchOutput output;
+};
+
+/// replay-bench tune: looks for the fastest tunings.
+class TuneCommand {
+public:
+  explicit TuneCommand(CLI::App &app);
+  int run();
+  CLI::App *app;
+
+private:
+  /// Packed, and replay for each depth and ring type.
+  std::vector<DecodeSpec> specsOf(const DecodeSpec &spec) const;
+
+  SpecOptions kernel;
+  TuneOptions options;
+  std::vector<int> depths;
+  std::vector<std::string> ringTypes;
+  std::string file;
+  int ordinal = 0;
 };
 
 } // namespace replayjit::internal

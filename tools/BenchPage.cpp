@@ -34,8 +34,8 @@ static std::vector<Figure> figuresOf(const Json &document) {
     for (const Json &kernel : entry.at("kernels")) {
       const Json &us = kernel.at("us");
       figures.push_back({entry.at("batch"), kernel.at("family"),
-                         kernel.at("launches"), us.at("median"),
-                         us.at("least"), us.at("most"), kernel.at("bytes"),
+                         kernel.at("launches"), us.at("median"), us.at("least"),
+                         us.at("most"), kernel.at("bytes"),
                          kernel.at("streamUs"), kernel.at("coldL2")});
     }
   for (Figure &figure : figures)
@@ -46,21 +46,48 @@ static std::vector<Figure> figuresOf(const Json &document) {
   return figures;
 }
 
+/// Says which number of a document is none that can be shown.
+static Status checkNumbers(const Json &document) {
+  auto check = [](double number, const std::string &what) {
+    return number > 0 && std::isfinite(number)
+               ? Status::ok()
+               : Status::invalid(fmt::format(
+                     "{} is {}; it must be finite and above 0", what, number));
+  };
+  for (const Figure &figure : figuresOf(document))
+    for (auto [member, number] :
+         {std::pair("batch", double(figure.batch)), std::pair("us", figure.us),
+          std::pair("streamUs", figure.streamUs)})
+      if (Status status =
+              check(number, fmt::format("{} of {} at batch {}", member,
+                                        figure.name(), figure.batch));
+          !status)
+        return status;
+  for (const Json &entry : document.at("batches"))
+    if (entry.contains("phases"))
+      for (const double number : entry.at("phases"))
+        if (Status status = check(number, "a number of phases"); !status)
+          return status;
+  for (const char *member : {"device", "target"})
+    (void)document.at(member).get<std::string>();
+  for (const char *member : {"read", "copy"})
+    (void)document.at("ceilings").at(member).get<double>();
+  (void)document.at("spec").at("ringDepth").get<int>();
+  return Status::ok();
+}
+
 Status replayjit::internal::checkDocument(const Json &document,
                                           const std::string &name) {
+  Status status = Status::ok();
   try {
-    (void)figuresOf(document);
-    for (const char *member : {"device", "target"})
-      (void)document.at(member).get<std::string>();
-    for (const char *member : {"read", "copy"})
-      (void)document.at("ceilings").at(member).get<double>();
-    (void)document.at("spec").at("ringDepth").get<int>();
-    return Status::ok();
+    status = checkNumbers(document);
   } catch (const Json::exception &problem) {
-    return Status::invalid(fmt::format(
-        "'{}' is not what replay-bench decode --json writes: {}", name,
-        problem.what()));
+    std::string_view lack = problem.what(); // "[where in the library] lack"
+    lack.remove_prefix(lack.find(']') + 2);
+    status = Status::invalid(std::string(lack));
   }
+  return std::move(status).within(
+      fmt::format("'{}' is not what replay-bench decode --json writes", name));
 }
 
 /// The time of the same batch, family and launches in another document; 0 if it
@@ -78,8 +105,8 @@ static bool isSlower(const Figure &figure, double earlier) {
   return earlier > 0 && figure.us > earlier * (1 + regression);
 }
 
-std::vector<std::string>
-replayjit::internal::regressions(const Json &document, const Json &earlier) {
+std::vector<std::string> replayjit::internal::regressions(const Json &document,
+                                                          const Json &earlier) {
   std::vector<std::string> lines;
   for (const Figure &figure : figuresOf(document))
     if (const double old = timeIn(earlier, figure); isSlower(figure, old))
@@ -117,8 +144,8 @@ std::string replayjit::internal::benchTable(const Json &document) {
   constexpr const char *row =
       "{:>6}  {:<8} {:<13} {:>9} {:>17} {:>6} {:>11} {:>12}\n";
   std::string text = machine(document) + "\n" + title(document) + "\n";
-  text += fmt::format(row, "batch", "family", "launches", "us",
-                      "least - most", "TB/s", "of stream", "over packed");
+  text += fmt::format(row, "batch", "family", "launches", "us", "least - most",
+                      "TB/s", "of stream", "over packed");
   for (const Figure &figure : figuresOf(document))
     text += fmt::format(
         row, figure.batch, figure.family, figure.launches,
@@ -155,8 +182,8 @@ static std::string overBatches(std::string title, std::string unit,
     const double y = of(figure);
     if (y > 0)
       plot.line(figure.name())
-          .points.push_back({std::log2(figure.batch),
-                             std::to_string(figure.batch), y});
+          .points.push_back(
+              {std::log2(figure.batch), std::to_string(figure.batch), y});
   }
   return plot.svg();
 }
@@ -191,11 +218,11 @@ static std::string htmlTable(const std::vector<Figure> &figures,
     text += fmt::format(
         "<tr{}><td>{}<td>{}<td>{}<td>{:.2f}{}<td>{:.2f} - {:.2f}<td>{:.2f}"
         "<td>{:.2f}<td>{}<td>{}<td>{}\n",
-        slower ? " class=\"slower\"" : "", figure.batch,
-        escaped(figure.family), escaped(figure.launches), figure.us,
-        figure.coldL2 ? "" : "*", figure.least, figure.most,
-        figure.bytes / figure.us / 1e6, figure.share(),
-        ratio(figure.overPacked), old > 0 ? fmt::format("{:.2f}", old) : "-",
+        slower ? " class=\"slower\"" : "", figure.batch, escaped(figure.family),
+        escaped(figure.launches), figure.us, figure.coldL2 ? "" : "*",
+        figure.least, figure.most, figure.bytes / figure.us / 1e6,
+        figure.share(), ratio(figure.overPacked),
+        old > 0 ? fmt::format("{:.2f}", old) : "-",
         old > 0 ? fmt::format("{:+.1f} %{}", 100 * (figure.us / old - 1),
                               slower ? " slower" : "")
                 : "-");
@@ -217,7 +244,8 @@ std::string replayjit::internal::benchPage(const Json &document,
       "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
       "<link rel=\"icon\" href=\"data:,\">"
       "<title>replayjit decode</title><style>{}</style></head><body>\n"
-      "<h1>Decode, {}</h1>\n<p>{}. Medians of {} replays of a graph of launches, "
+      "<h1>Decode, {}</h1>\n<p>{}. Medians of {} replays of a graph of "
+      "launches, "
       "each on slots of its own; * where states may be in the L2.</p>\n",
       style, escaped(title(document)), escaped(machine(document)),
       document.value("repeats", 0));
@@ -231,16 +259,11 @@ std::string replayjit::internal::benchPage(const Json &document,
                       figures, [](const Figure &figure) {
                         return figure.launches == "plain" ? figure.share() : 0;
                       });
-  page += overBatches("Speed over packed decode",
-                      "packed's time over replay's", figures,
-                      [](const Figure &figure) {
-                        return figure.family == "packed" ? 0
-                                                         : figure.overPacked;
-                      });
-  page += overBatches("Time of a launch", "us, logarithm of 2", figures,
-                      [](const Figure &figure) {
-                        return std::max(0.01, std::log2(figure.us));
-                      });
+  page +=
+      overBatches("Speed over packed decode", "packed's time over replay's",
+                  figures, [](const Figure &figure) {
+                    return figure.family == "packed" ? 0 : figure.overPacked;
+                  });
   page += ringPhases(document);
   return page + "</body></html>\n";
 }

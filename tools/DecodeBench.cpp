@@ -12,7 +12,7 @@
 
 #include <algorithm>
 #include <limits>
-#include <map>
+#include <set>
 
 using namespace replayjit::internal;
 
@@ -27,7 +27,7 @@ static Json toJson(const Times &times) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-constexpr int64_t streamBytes = int64_t(1) << 30;
+constexpr int64_t streamBytes = int64_t(2) << 30;
 
 struct Buffers {
   explicit Buffers(Device &device) : device(device) {}
@@ -43,8 +43,8 @@ struct Buffers {
       if (!memory)
         return memory.status();
       *address = *memory;
-      if (Status status = device.fill32On(device.stream(), *memory,
-                                          0x3f800000, streamBytes / 4);
+      if (Status status = device.fill32On(device.stream(), *memory, 0x3f800000,
+                                          streamBytes / 4);
           !status)
         return status;
     }
@@ -56,20 +56,31 @@ struct Buffers {
 };
 } // namespace
 
+/// Compiles and loads; `what` is what the maker compiles.
+template <typename... What>
+static Result<MadeKernel> make(KernelMaker &maker, Compiler &compiler,
+                               const What &...what) {
+  Result<CompiledKernel> kernel = maker.compile(compiler, what...);
+  return kernel ? maker.load(std::move(*kernel)) : kernel.status();
+}
+
 /// Bytes per microsecond of the fastest of some shapes of `build`, which moves
 /// `passes` times the buffer.
 template <typename Build>
-static Result<double> ceiling(Device &device, KernelMaker &maker, Build build,
-                              int passes, int repeats) {
+static Result<double> ceiling(Device &device, KernelMaker &maker,
+                              Compiler &compiler, Build build, int passes,
+                              int repeats) {
   Buffers buffers(device);
   if (Status status = buffers.allocate(); !status)
     return status;
   double best = 0;
   for (auto [rows, numWarps] :
-       {std::pair(16, 4), std::pair(32, 4), std::pair(64, 4), std::pair(64, 8)}) {
-    Result<MadeKernel> kernel = maker.make([&](mlir::MLIRContext &context) {
-      return build(context, rows, numWarps);
-    });
+       {std::pair(16, 2), std::pair(32, 2), std::pair(32, 4), std::pair(64, 4),
+        std::pair(64, 8), std::pair(128, 8)}) {
+    Result<MadeKernel> kernel =
+        make(maker, compiler, [&](mlir::MLIRContext &context) {
+          return build(context, rows, numWarps);
+        });
     if (!kernel)
       return kernel.status();
     const auto blocks =
@@ -82,8 +93,8 @@ static Result<double> ceiling(Device &device, KernelMaker &maker, Build build,
         repeats);
     if (!times)
       return times.status();
-    best = std::max(best, passes * double(streamBytes) /
-                              (1e3 * medianOf(*times)));
+    best =
+        std::max(best, passes * double(streamBytes) / (1e3 * medianOf(*times)));
   }
   return best;
 }
@@ -108,7 +119,8 @@ private:
   /// programmatic.
   Status addKernels(Json &entry, DecodeSpec spec, int batch);
   Status addPhases(Json &entry, LaunchTimer &timer, const MadeKernel &kernel);
-  /// The median time of the fastest stream that moves what kernels of `spec` do.
+  /// The median time of the fastest stream that moves what kernels of `spec`
+  /// do.
   Result<double> streamTime(LaunchTimer &timer, const DecodeSpec &spec,
                             const DecodeTuning &tuning);
   void now(int batch, std::string_view what) {
@@ -119,6 +131,8 @@ private:
   const DecodeBenchOptions &options;
   Progress &progress;
   KernelMaker maker;
+  Compiler compiler;
+  std::set<std::string> checked; ///< Names of kernels that are right.
   double done = 0;
 };
 
@@ -143,11 +157,11 @@ Result<Json> Bench::run() {
 Status Bench::addCeilings(Json &document) {
   progress.update(done, "streams");
   Result<double> read =
-      ceiling(device, maker, buildRead, 1, options.repeats);
+      ceiling(device, maker, compiler, buildRead, 1, options.repeats);
   if (!read)
     return read.status();
   Result<double> copy =
-      ceiling(device, maker, buildCopy, 2, options.repeats);
+      ceiling(device, maker, compiler, buildCopy, 2, options.repeats);
   if (!copy)
     return copy.status();
   document["ceilings"] = {{"read", *read}, {"copy", *copy}};
@@ -176,14 +190,19 @@ Status Bench::addKernels(Json &entry, DecodeSpec spec, int batch) {
   for (const bool isProgrammatic : {false, true}) {
     spec.hasProgrammaticLaunch = isProgrammatic;
     const DecodeTuning tuning =
-        chooseTuning(spec, batch, device.target(), device.multiprocessors());
+        chooseTuning(spec, batch, device.target(), device.multiprocessors(),
+                     options.measured);
     if (isProgrammatic && !validate(spec, tuning, device.target()))
       break; // this GPU has no such launches
     const char *launches = isProgrammatic ? "programmatic" : "plain";
     now(batch, fmt::format("{}, {}", family, launches));
-    Result<MadeKernel> kernel = maker.makeChecked(spec, tuning);
+    Result<MadeKernel> kernel = make(maker, compiler, spec, tuning);
     if (!kernel)
       return kernel.status();
+    if (checked.insert(kernelName(spec, tuning)).second)
+      if (Result<CheckReport> right = maker.check(*kernel, spec, tuning);
+          !right)
+        return right.status();
     LaunchManner manner;
     manner.repeats = options.repeats;
     if (isProgrammatic)
@@ -246,9 +265,10 @@ Result<double> Bench::streamTime(LaunchTimer &timer, const DecodeSpec &spec,
   }
   double best = std::numeric_limits<double>::infinity();
   for (const DecodeTuning &shape : shapes) {
-    Result<MadeKernel> kernel = maker.make([&](mlir::MLIRContext &context) {
-      return buildOwnStream(context, spec, shape);
-    });
+    Result<MadeKernel> kernel =
+        make(maker, compiler, [&](mlir::MLIRContext &context) {
+          return buildOwnStream(context, spec, shape);
+        });
     if (!kernel)
       return kernel.status();
     Result<LaunchTime> time = timer.time(*kernel->loaded, kernel->launch,
@@ -260,9 +280,8 @@ Result<double> Bench::streamTime(LaunchTimer &timer, const DecodeSpec &spec,
   return best;
 }
 
-Result<Json>
-replayjit::internal::benchDecode(Device &device,
-                                 const DecodeBenchOptions &options,
-                                 Progress &progress) {
+Result<Json> replayjit::internal::benchDecode(Device &device,
+                                              const DecodeBenchOptions &options,
+                                              Progress &progress) {
   return Bench(device, options, progress).run();
 }

@@ -4,12 +4,13 @@
 // page are made of it. Times are in microseconds of one launch. The document:
 //
 //   tool, device, multiprocessors, target, spec (as in kernel.json), repeats
-//   ceilings: {read, copy}: bytes per microsecond of streams of 1 GiB
+//   ceilings: {read, copy}: bytes per microsecond of streams of 2 GiB
 //   batches: [{batch, kernels: [...], phases: [median at each write_pos]}]
 //
 // and of each kernel: family, launches ("plain", "programmatic"), tuning,
-// registers, spillBytes, assembler, bytes (moved by a launch, see bytesMoved), us {least,
-// median, most}, coldL2, streamUs (the fastest stream of the same bytes).
+// registers, spillBytes, assembler, bytes (moved by a launch, see bytesMoved),
+// us {least, median, most}, coldL2, streamUs (the fastest stream of the same
+// bytes).
 //
 //===----------------------------------------------------------------------===//
 #ifndef REPLAYJIT_TOOLS_DECODEBENCH_H
@@ -17,6 +18,7 @@
 
 #include "kernels/Decode/DecodeSpec.h"
 #include "runtime/Device.h"
+#include "runtime/cache/TuningTable.h"
 #include "tools/Progress.h"
 
 #include <nlohmann/json_fwd.hpp>
@@ -30,10 +32,11 @@ struct DecodeBenchOptions {
   std::vector<int> batches = {1, 4, 16, 64, 256};
   int repeats = 20; ///< Replays of each graph of launches.
   bool phases = true;
+  const TuningTable *measured = nullptr; ///< Whose tunings count; may be null.
 };
 
-/// Each kernel is compared with fp64 before it is timed; one that is wrong is an
-/// error.
+/// Each kernel is compared with fp64 before it is timed; one that is wrong is
+/// an error.
 Result<nlohmann::ordered_json> benchDecode(Device &device,
                                            const DecodeBenchOptions &options,
                                            Progress &progress);

@@ -89,7 +89,8 @@ LaunchTimer::Pool::Pool(Device &device, const DecodeSpec &spec, int batch)
   width = round(batch, 16);
 }
 
-Status LaunchTimer::Pool::upload(const Argument &argument, const void *bytes, size_t size) {
+Status LaunchTimer::Pool::upload(const Argument &argument, const void *bytes,
+                                 size_t size) {
   Result<uint64_t> memory = device.allocate(size, divided(argument.name, '_'));
   if (!memory)
     return memory.status();
@@ -101,7 +102,7 @@ Status LaunchTimer::Pool::upload(const Argument &argument, const void *bytes, si
 /// Allocates and fills by repeating a piece: the values matter little, but
 /// zeros would draw less power and no numbers could make it diverge.
 Status LaunchTimer::Pool::fill(const Argument &tensor, int64_t elements,
-                  const Values &values) {
+                               const Values &values) {
   const DataType type = tensor.type.of(spec);
   const int64_t bytes = elements * byteSize(type);
   if (Status status = upload(tensor, nullptr, bytes); !status)
@@ -178,9 +179,9 @@ Status LaunchTimer::Pool::uploadIndices() {
                             ? static_cast<const void *>(wide.data())
                             : narrow.data();
   const std::map<std::string_view, const void *> values = {
-      {"stateIndices", indices},  {"ringIndices", indices},
-      {"dstIndices", indices},    {"trackIndices", none.data()},
-      {"writePos", zeros.data()}, {"ringBase", bases.data()},
+      {"stateIndices", indices},   {"ringIndices", indices},
+      {"dstIndices", indices},     {"trackIndices", none.data()},
+      {"writePos", zeros.data()},  {"ringBase", bases.data()},
       {"forceFlush", zeros.data()}};
   for (const auto &[name, numbers] : values) {
     const Argument &array = find(decodeArguments(), name);

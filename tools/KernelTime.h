@@ -30,8 +30,8 @@ struct LaunchTime {
 /// random values. Kernels that read and write the same can take turns on it.
 class LaunchTimer {
 public:
-  /// For launches of `batch` rows. Unsupported unless kernels of `spec` decode a
-  /// token. The device is the caller's and outlives this.
+  /// For launches of `batch` rows. Unsupported unless kernels of `spec` decode
+  /// a token. The device is the caller's and outlives this.
   static Result<std::unique_ptr<LaunchTimer>>
   create(Device &device, const DecodeSpec &spec, int batch);
   ~LaunchTimer();

@@ -96,8 +96,8 @@ std::string LinePlot::svg() const {
         "<polyline fill=\"none\" stroke=\"{0}\" stroke-width=\"2\" "
         "points=\"{1}\"/>{2}\n<rect x=\"{3}\" y=\"{4}\" width=\"12\" "
         "height=\"4\" fill=\"{0}\"/><text x=\"{5}\" y=\"{6}\">{7}</text>\n",
-        colour, points, marks, width - right + 12, y - 6, width - right + 30,
-        y, lines[i].name);
+        colour, points, marks, width - right + 12, y - 6, width - right + 30, y,
+        lines[i].name);
   }
   return text + "</svg>\n";
 }

@@ -2,21 +2,36 @@
 
 #include "tools/MakeKernel.h"
 
-#include "checks/DecodeCheck.h"
 #include "kernels/FamilyBuilder.h"
 
 #include <fmt/format.h>
 
 using namespace replayjit::internal;
 
-KernelMaker::KernelMaker(Device &device) : device(device) {
-  options.assemble = AssembleOptions::fromEnvironment();
-  if (options.assemble.preference == AssembleOptions::Preference::Driver)
-    options.last = Stage::PTX;
+using Preference = AssembleOptions::Preference;
+
+KernelMaker::KernelMaker(Device &device)
+    : device(device), assemble(AssembleOptions::fromEnvironment()),
+      hasNoAssembler(assemble.preference == Preference::Driver) {}
+
+template <typename Compile>
+Result<CompiledKernel> KernelMaker::assembled(Compile compile) {
+  CompileOptions options;
+  options.assemble = assemble;
+  if (!hasNoAssembler) {
+    Result<CompiledKernel> kernel = compile(options);
+    if (kernel || kernel.status().code != StatusCode::NotFound ||
+        assemble.preference != Preference::Any)
+      return kernel;
+    hasNoAssembler = true;
+  }
+  options.last = Stage::PTX;
+  return compile(options);
 }
 
-Result<MadeKernel> KernelMaker::make(const Compiler::Builder &build) {
-  return load([&] {
+Result<CompiledKernel> KernelMaker::compile(Compiler &compiler,
+                                            const Compiler::Builder &build) {
+  return assembled([&](const CompileOptions &options) {
     const Target target = device.target();
     return device.isEmulation()
                ? compiler.compileForHost(build, target, options)
@@ -24,44 +39,32 @@ Result<MadeKernel> KernelMaker::make(const Compiler::Builder &build) {
   });
 }
 
-Result<MadeKernel> KernelMaker::make(const DecodeSpec &spec,
-                                     const DecodeTuning &tuning) {
-  return load([&] {
+Result<CompiledKernel> KernelMaker::compile(Compiler &compiler,
+                                            const DecodeSpec &spec,
+                                            const DecodeTuning &tuning) {
+  return assembled([&](const CompileOptions &options) {
     return compileKernel(compiler, spec, tuning, device.target(), options,
                          device.isEmulation());
   });
 }
 
-Result<MadeKernel> KernelMaker::load(const CompileFn &compile) {
-  Result<CompiledKernel> kernel = compile();
-  const bool isAny =
-      options.assemble.preference == AssembleOptions::Preference::Any;
-  if (!kernel && kernel.status().code == StatusCode::NotFound && isAny &&
-      options.last == Stage::Cubin) {
-    options.last = Stage::PTX;
-    kernel = compile();
-  }
-  if (!kernel)
-    return kernel.status();
-  if (!device.isEmulation() && kernel->cubin.empty())
-    if (Status status = device.assemble(*kernel); !status)
+Result<MadeKernel> KernelMaker::load(CompiledKernel kernel) {
+  if (!device.isEmulation() && kernel.cubin.empty())
+    if (Status status = device.assemble(kernel); !status)
       return status;
-  Result<std::unique_ptr<LoadedKernel>> loaded = device.load(*kernel);
+  Result<std::unique_ptr<LoadedKernel>> loaded = device.load(kernel);
   if (!loaded)
     return loaded.status();
-  ResourceUsage resources = kernel->resources;
+  ResourceUsage resources = kernel.resources;
   if (resources.registers < 0)
     resources = (*loaded)->resources();
-  return MadeKernel{kernel->launch, resources, kernel->assembler,
+  return MadeKernel{kernel.launch, resources, kernel.assembler,
                     std::move(*loaded)};
 }
 
-Result<MadeKernel> KernelMaker::makeChecked(const DecodeSpec &spec,
-                                            const DecodeTuning &tuning) {
-  Result<MadeKernel> kernel = make(spec, tuning);
-  const std::string name = kernelName(spec, tuning);
-  if (!kernel || checked.contains(name))
-    return kernel;
+Result<CheckReport> KernelMaker::check(MadeKernel &kernel,
+                                       const DecodeSpec &spec,
+                                       const DecodeTuning &tuning) {
   DecodeProblem problem;
   problem.spec = spec;
   problem.tuning = tuning;
@@ -69,14 +72,12 @@ Result<MadeKernel> KernelMaker::makeChecked(const DecodeSpec &spec,
   problem.slots = 3;
   problem.steps = spec.ringDepth + 2;
   Result<CheckReport> report =
-      checkDecode(device, *kernel->loaded, kernel->launch, problem);
+      checkDecode(device, *kernel.loaded, kernel.launch, problem);
   if (!report)
-    return report.status();
+    return report;
   if (const Verdict verdict = judge(*report, spec, tuning); !verdict)
     return Status::error(StatusCode::Internal,
-                         fmt::format("'{}' computes wrongly and is not timed: "
-                                     "{}",
-                                     name, verdict.why));
-  checked.insert(name);
-  return kernel;
+                         fmt::format("'{}' computes wrongly: {}",
+                                     kernelName(spec, tuning), verdict.why));
+  return report;
 }

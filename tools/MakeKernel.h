@@ -2,14 +2,13 @@
 #ifndef REPLAYJIT_TOOLS_MAKEKERNEL_H
 #define REPLAYJIT_TOOLS_MAKEKERNEL_H
 
+#include "checks/DecodeCheck.h"
 #include "compiler/Compiler.h"
 #include "kernels/Decode/DecodeSpec.h"
 #include "runtime/Device.h"
 
-#include <functional>
+#include <atomic>
 #include <memory>
-#include <set>
-#include <string>
 
 namespace replayjit::internal {
 
@@ -21,27 +20,28 @@ struct MadeKernel {
   std::unique_ptr<LoadedKernel> loaded;
 };
 
-/// Compiles and loads. Where no assembler is installed, the driver's own is
-/// taken. The device is the caller's.
+/// Compiles, loads and checks. Where no assembler is installed, the driver's
+/// own is taken. The device is the caller's and outlives this.
 class KernelMaker {
 public:
   explicit KernelMaker(Device &device);
 
-  Result<MadeKernel> make(const Compiler::Builder &build);
-  Result<MadeKernel> make(const DecodeSpec &spec, const DecodeTuning &tuning);
-  /// The same, and an error unless a short run agrees with fp64. A kernel is
-  /// run once.
-  Result<MadeKernel> makeChecked(const DecodeSpec &spec,
+  /// From any thread, each with its own compiler.
+  Result<CompiledKernel> compile(Compiler &compiler,
+                                 const Compiler::Builder &build);
+  Result<CompiledKernel> compile(Compiler &compiler, const DecodeSpec &spec,
                                  const DecodeTuning &tuning);
+  Result<MadeKernel> load(CompiledKernel kernel);
+  /// A short run beside fp64, or an error if it does not agree.
+  Result<CheckReport> check(MadeKernel &kernel, const DecodeSpec &spec,
+                            const DecodeTuning &tuning);
 
 private:
-  using CompileFn = std::function<Result<CompiledKernel>()>;
-  Result<MadeKernel> load(const CompileFn &compile);
+  template <typename Compile> Result<CompiledKernel> assembled(Compile compile);
 
   Device &device;
-  Compiler compiler;
-  CompileOptions options;
-  std::set<std::string> checked; ///< Names of kernels that are right.
+  const AssembleOptions assemble;
+  std::atomic<bool> hasNoAssembler;
 };
 
 } // namespace replayjit::internal

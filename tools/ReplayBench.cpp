@@ -124,9 +124,10 @@ static int runtime(Options &options) {
 }
 
 int replayjit::internal::replayBench(int argc, char **argv) {
-  CLI::App app("Measures what kernels take on a GPU, and what the runtime costs "
-               "on the host",
-               "replay-bench");
+  CLI::App app(
+      "Measures what kernels take on a GPU, and what the runtime costs "
+      "on the host",
+      "replay-bench");
   app.require_subcommand(1);
   Options options;
   CLI::App *overheads = app.add_subcommand(
@@ -147,11 +148,14 @@ int replayjit::internal::replayBench(int argc, char **argv) {
   overheads->add_option("--json", options.json, "Also write them to this file");
   DecodeCommand decode(app);
   PageCommand page(app);
+  TuneCommand tuning(app);
   if (std::optional<int> status = parse(app, argc, argv))
     return *status;
   if (decode.app->parsed())
     return decode.run();
   if (page.app->parsed())
     return page.run();
+  if (tuning.app->parsed())
+    return tuning.run();
   return runtime(options);
 }

@@ -5,6 +5,7 @@
 #include "tools/SpecOptions.h"
 #include "tools/Tools.h"
 
+#include "base/Files.h"
 #include "runtime/CompileOnMiss.h"
 #include "runtime/aot/ModelKernels.h"
 
@@ -123,9 +124,9 @@ Result<CompileOnce::Answer> Bundle::make(const CompileRequest &request) {
   Result<CompileOnce::Answer> answer = source.find(request);
   // That it could not be kept is no error of the cache's, but it is one here.
   if (answer && answer->isCompiled &&
-      !store.find(CacheKey::of(canonical(request.spec), request.tuning,
-                               request.target),
-                  DiskCache::Faults::NotTold))
+      !store.find(
+          CacheKey::of(canonical(request.spec), request.tuning, request.target),
+          DiskCache::Faults::NotTold))
     return Status::error(StatusCode::StorageFailed, faults.last());
   return answer;
 }
@@ -185,6 +186,9 @@ static Status makeBundle(const Options &options) {
   Result<DecodeSpec> spec = options.kernel.spec();
   if (!spec)
     return spec.status();
+  const auto measured = openTuningTable(tuningFileFromEnvironment(), {});
+  if (!measured)
+    return measured.status();
   std::vector<CompileRequest> kernels;
   for (const std::string &chip : options.targets) {
     Result<Target> target = Target::parse(chip);
@@ -192,7 +196,8 @@ static Status makeBundle(const Options &options) {
       return target.status();
     for (const CompileRequest &kernel : kernelsOfModel(
              *spec, options.maxRows, *target, options.multiprocessors,
-             options.alignedOnly ? Pointers::Aligned : Pointers::Any))
+             options.alignedOnly ? Pointers::Aligned : Pointers::Any,
+             measured->get()))
       kernels.push_back(kernel);
   }
 
@@ -217,6 +222,11 @@ static Status makeBundle(const Options &options) {
   faults.warnOfAll(/*butLast=*/status.code == StatusCode::StorageFailed);
   if (!status)
     return status;
+  if (*measured) // so that a Jit on the folder asks for these kernels
+    if (Status written =
+            writeBytes(options.folder + "/tuning.json", (*measured)->json());
+        !written)
+      return written;
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
           .count();
@@ -231,7 +241,7 @@ int replayjit::internal::replayBundle(int argc, char **argv) {
       "all variants that are chosen for 1 to --max-rows requests, for\n"
       "pointers aligned to 16 bytes and for any others. The folder is a root\n"
       "for $REPLAYJIT_CACHE_DIR, also if it is read-only, moved or copied\n"
-      "elsewhere.",
+      "elsewhere. The tunings of $REPLAYJIT_TUNING count, and go with it.",
       "replay-compile bundle");
   Options options;
   options.addTo(app);

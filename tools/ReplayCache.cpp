@@ -135,12 +135,14 @@ static int explain(const DiskCache &cache, const SpecOptions &flags) {
   if (!chip)
     return fail(chip.status().message);
   const Target target = chip->value_or(Target());
-  const DecodeTuning tuning = flags.tuning(*spec, /*rows=*/0, target);
-  if (Status status = validate(*spec, tuning, target); !status)
+  const Result<DecodeTuning> tuning = flags.tuning(*spec, /*rows=*/0, target);
+  if (!tuning)
+    return fail(tuning.status().message);
+  if (Status status = validate(*spec, *tuning, target); !status)
     return fail(status.message);
-  fmt::print("{} for {}\n", kernelName(*spec, tuning), target.chip);
+  fmt::print("{} for {}\n", kernelName(*spec, *tuning), target.chip);
   for (const std::string &line :
-       cache.explain(CacheKey::of(*spec, tuning, target)))
+       cache.explain(CacheKey::of(*spec, *tuning, target)))
     fmt::print("{}\n", line);
   return 0;
 }

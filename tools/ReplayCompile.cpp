@@ -251,7 +251,11 @@ Status Run::setUp() {
     return chip.status();
   givenTarget = *chip;
   target = chip->value_or(Target());
-  tuning = options.kernel.tuning(spec, /*rows=*/1, target);
+  const Result<DecodeTuning> choice =
+      options.kernel.tuning(spec, /*rows=*/1, target);
+  if (!choice)
+    return choice.status();
+  tuning = *choice;
   name = kernelName(spec, tuning);
   compileOptions.last = options.lastStage();
   compileOptions.assemble = AssembleOptions::fromEnvironment();

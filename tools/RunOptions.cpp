@@ -204,13 +204,15 @@ Result<std::vector<DecodeCase>> RunOptions::cases(const Target &target,
     Result<DecodeSpec> spec = kernel.spec();
     if (!spec)
       return spec.status();
-    const DecodeTuning tuning =
+    const Result<DecodeTuning> tuning =
         kernel.tuning(*spec, problem.batch, target, multiprocessors);
+    if (!tuning)
+      return tuning.status();
     if (traitsOf(*spec).states && !traitsOf(*spec).tokens) {
       Result<MaterializeProblem> fold = materializeFor(*spec);
       if (!fold)
         return fold.status();
-      fold->tuning = tuning;
+      fold->tuning = *tuning;
       return std::vector{materializeCase(nameOf(*spec), std::move(*fold))};
     }
     if (ofMaterialize->count() > 0)
@@ -226,7 +228,7 @@ Result<std::vector<DecodeCase>> RunOptions::cases(const Target &target,
                       forceEvery, mostForced, problem.batch, problem.steps));
     DecodeCase one;
     one.problem = problemFor(*spec);
-    one.problem.tuning = tuning;
+    one.problem.tuning = *tuning;
     one.name = nameOf(*spec);
     return std::vector<DecodeCase>{one};
   }

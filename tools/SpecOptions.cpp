@@ -3,6 +3,7 @@
 #include "tools/SpecOptions.h"
 
 #include "kernels/Families.h"
+#include "runtime/cache/TuningTable.h"
 
 #include <climits>
 #include <fmt/format.h>
@@ -116,11 +117,14 @@ Result<DecodeSpec> SpecOptions::spec() const {
   return spec;
 }
 
-DecodeTuning SpecOptions::tuning(const DecodeSpec &spec, int defaultRows,
-                                 const Target &target,
-                                 int multiprocessors) const {
-  DecodeTuning tuning =
-      chooseTuning(spec, rows.value_or(defaultRows), target, multiprocessors);
+Result<DecodeTuning> SpecOptions::tuning(const DecodeSpec &spec,
+                                         int defaultRows, const Target &target,
+                                         int multiprocessors) const {
+  const auto measured = openTuningTable(tuningFileFromEnvironment(), {});
+  if (!measured)
+    return measured.status();
+  DecodeTuning tuning = chooseTuning(spec, rows.value_or(defaultRows), target,
+                                     multiprocessors, measured->get());
   setGiven(tuning, tuningFacts(), tuningGiven);
   return tuning;
 }

@@ -31,9 +31,12 @@ public:
   /// not validated: compiling it says what is wrong with it.
   Result<DecodeSpec> spec() const;
 
-  /// chooseTuning for --rows, else for `rows`, with what the flags change.
-  DecodeTuning tuning(const DecodeSpec &spec, int rows, const Target &target,
-                      int multiprocessors = 132) const;
+  /// chooseTuning for --rows, else for `rows`, by the table that
+  /// REPLAYJIT_TUNING names, with what the flags change. An error if that is no
+  /// table.
+  Result<DecodeTuning> tuning(const DecodeSpec &spec, int rows,
+                              const Target &target,
+                              int multiprocessors = 132) const;
 
   /// --target, or nothing if it was not given.
   Result<std::optional<Target>> target() const;

@@ -31,8 +31,8 @@ static Value tileView(KernelBuilder &b, const char *pointer, Value block,
                 /*alignment=*/16);
 }
 
-OwningOpRef<ModuleOp>
-replayjit::internal::buildRead(MLIRContext &context, int rows, int numWarps) {
+OwningOpRef<ModuleOp> replayjit::internal::buildRead(MLIRContext &context,
+                                                     int rows, int numWarps) {
   KernelBuilder b = streamBuilder(context, "read_stream", numWarps);
   Value block = ProgramIdOp::create(b, Axis::X);
   Value tile =
@@ -43,8 +43,8 @@ replayjit::internal::buildRead(MLIRContext &context, int rows, int numWarps) {
   return b.take();
 }
 
-OwningOpRef<ModuleOp>
-replayjit::internal::buildCopy(MLIRContext &context, int rows, int numWarps) {
+OwningOpRef<ModuleOp> replayjit::internal::buildCopy(MLIRContext &context,
+                                                     int rows, int numWarps) {
   KernelBuilder b = streamBuilder(context, "copy_stream", numWarps);
   Value block = ProgramIdOp::create(b, Axis::X);
   Value tile =
@@ -96,8 +96,8 @@ private:
       ofRows = b.add(ofRows, b.splat(b.add(b.sum(ofKeys), gates), ofRows));
     }
     Value column = b.addI(b.mulI(at.head, b.i32(spec.headDimV)), at.firstV);
-    Value offset = b.addI(b.mulI(at.row64, b.argument("outStride")),
-                          b.toI64(column));
+    Value offset =
+        b.addI(b.mulI(at.row64, b.argument("outStride")), b.toI64(column));
     b.storeTile(ofRows, b.view(b.argument("out"), offset, {at.vDim},
                                alignment(spec.outType, spec.headDimV)));
     // Not as it was: that store would be none.
@@ -127,11 +127,12 @@ private:
     return ringView(pool.kRing, ringRow(pool.kPitch, at.keyHead, row, k), k,
                     Dim{k, 1}, spec.ringType, isNext);
   }
-  Value gView(bool isNext = false) {
+  Value gRow(Value row) { return gView(row, /*isOne=*/true); }
+  Value gRows() { return gView(b.i32(0), /*isOne=*/false); }
+  Value gView(Value row, bool isOne) {
     int64_t g = gatesPerRow();
-    Value row = isNext ? at.cursor : b.i32(0);
     return ringView(pool.gRing, ringRow(pool.gPitch, at.head, row, g), g,
-                    Dim{g, 1}, DataType::F32, isNext);
+                    Dim{g, 1}, DataType::F32, isOne);
   }
   Value ringView(Value ring, Value offset, int64_t size, Dim columns,
                  DataType type, bool isNext) {
@@ -142,12 +143,16 @@ private:
                   bytes);
   }
 
-  /// The sum of the gates in use; of a predecayed ring the newest are enough.
+  /// The sum of the gates in use; of a predecayed ring the newest are enough,
+  /// of which an empty ring has those at its end.
   Value readGates() {
     const int64_t g = nextPowerOfTwo(int(gatesPerRow()));
-    if (spec.ringFormat == RingFormat::Predecayed)
-      return b.sum(b.loadTile(gView(/*isNext=*/true), {g}));
-    return b.sum(b.reduce(readRows(gView(), g), 0));
+    if (spec.ringFormat == RingFormat::Predecayed) {
+      const int last = spec.ringDepth - 1;
+      Value newest = b.remI(b.addI(at.cursor, b.i32(last)), spec.ringDepth);
+      return b.sum(b.loadTile(gRow(newest), {g}));
+    }
+    return b.sum(b.reduce(readRows(gRows(), g), 0));
   }
 
   void append(Value ofRows, Value ofKeys) {
@@ -159,24 +164,21 @@ private:
            [&] { b.storeTile(ofKeys, kView(/*isNext=*/true)); });
     b.when(isFirstTile, [&] {
       const int64_t g = nextPowerOfTwo(int(gatesPerRow()));
-      b.storeTile(b.splat(b.sum(ofKeys), {g}), gView(/*isNext=*/true));
+      b.storeTile(b.splat(b.sum(ofKeys), {g}), gRow(at.cursor));
     });
   }
 };
 
 } // namespace
 
-OwningOpRef<ModuleOp>
-replayjit::internal::buildOwnStream(MLIRContext &context,
-                                    const DecodeSpec &spec,
-                                    const DecodeTuning &tuning) {
+OwningOpRef<ModuleOp> replayjit::internal::buildOwnStream(
+    MLIRContext &context, const DecodeSpec &spec, const DecodeTuning &tuning) {
   return OwnStream(context, spec, tuning).build();
 }
 
 double replayjit::internal::bytesMoved(const DecodeSpec &spec, int batch,
                                        std::optional<int> cursor) {
-  const double heads = spec.numValueHeads, K = spec.headDimK,
-               V = spec.headDimV;
+  const double heads = spec.numValueHeads, K = spec.headDimK, V = spec.headDimV;
   const double state = heads * K * V * byteSize(spec.stateType);
   const double out = heads * V * byteSize(spec.outType);
   if (spec.ringDepth == 1)

@@ -37,14 +37,16 @@ mlir::OwningOpRef<mlir::ModuleOp> buildCopy(mlir::MLIRContext &context,
 /// rings and outputs, by the same arguments: it reads the slot, the cursor, the
 /// state and the ring rows in use; writes a row of the output; and either
 /// writes the state back with its signs changed (at the last ring row, and
-/// without a ring) or appends ring rows. Rows and indices must be legal. Outputs and appended
-/// rows are sums of what was read. Of a circular ring the first rows count.
+/// without a ring) or appends ring rows. Rows and indices must be legal.
+/// Outputs and appended rows are sums of what was read. Of a circular ring the
+/// first rows count.
 mlir::OwningOpRef<mlir::ModuleOp> buildOwnStream(mlir::MLIRContext &context,
                                                  const DecodeSpec &spec,
                                                  const DecodeTuning &tuning);
 
 /// Bytes that it moves in a launch, the mean over all ring phases or at
-/// `cursor`: states read and written back, ring rows read and appended, outputs.
+/// `cursor`: states read and written back, ring rows read and appended,
+/// outputs.
 double bytesMoved(const DecodeSpec &spec, int batch,
                   std::optional<int> cursor = {});
 

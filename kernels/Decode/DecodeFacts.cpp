@@ -141,6 +141,7 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
         .doc = "Type of a, of which the gate is made, and the step",
         .flag = "--gate-type",
         .parts = {"gate"},
+        .isMinor = true,
         .draws = drawnFloats,
     }),
     fact<&DecodeSpec::betaType>({
@@ -151,6 +152,7 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
         .flag = "--beta-type",
         .parts = {"beta"},
         .isImplied = hasTypeOfGate,
+        .isMinor = true,
         .draws = drawnFloats,
     }),
     fact<&DecodeSpec::paramType>({
@@ -160,6 +162,7 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
         .doc = "Type of A_log",
         .flag = "--param-type",
         .parts = {"param"},
+        .isMinor = true,
         .draws = drawnFloats,
     }),
     fact<&DecodeSpec::biasType>({
@@ -170,6 +173,7 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
         .flag = "--bias-type",
         .parts = {"bias"},
         .isImplied = hasTypeOfParam,
+        .isMinor = true,
         .draws = drawnFloats,
     }),
     fact<&DecodeSpec::outType>({
@@ -205,6 +209,7 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
         .doc = "Type of all indices",
         .flag = "--index-type",
         .parts = {"", "", "", "idx32", "idx64"},
+        .isMinor = true,
         .draws = {I32, I32, I32, I64},
     }),
     fact<&DecodeSpec::qkL2Norm>({
@@ -213,6 +218,7 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
         .doc = "q and k are L2-normalized over K (eps 1e-6)",
         .flag = "--no-l2norm",
         .parts = {"nonorm", "l2norm"},
+        .isMinor = true,
         .draws = {true, true, true, true, true, false},
     }),
     fact<&DecodeSpec::gate>({
@@ -224,6 +230,7 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
         .flag = "--gate",
         .parts = {"", "lowerbound", "logdecay", "fixedgate", "rate"},
         .isImplied = hasBoundedFormat,
+        .isMinor = true,
         .draws = {Gate::Softplus, Gate::Softplus, Gate::Softplus,
                   Gate::LowerBound, Gate::LowerBound, Gate::LogDecay,
                   Gate::Fixed, Gate::Rate},
@@ -234,6 +241,7 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
         .doc = "beta is rounded through the type of b",
         .flag = "--beta-round",
         .parts = {"", "betaround"},
+        .isMinor = true,
         .draws = rarely,
     }),
     fact<&DecodeSpec::hasForceFlush>({
@@ -242,6 +250,7 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
         .doc = "The force_flush argument is present",
         .flag = "--no-force-flush",
         .parts = {"noforce", "force"},
+        .isMinor = true,
         .draws = {true, true, true, false},
     }),
     fact<&DecodeSpec::ringFormat>({
@@ -269,6 +278,7 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
         .doc = "q, k and v are three tensors instead of one",
         .flag = "--separate-qkv",
         .parts = {"", "qkv"},
+        .isMinor = true,
         .draws = rarely,
     }),
     fact<&DecodeSpec::hasRingIndices>({
@@ -277,6 +287,7 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
         .doc = "Rings have indices of their own",
         .flag = "--ring-indices",
         .parts = {"", "ringidx"},
+        .isMinor = true,
         .draws = rarely,
     }),
     fact<&DecodeSpec::hasDstIndices>({
@@ -301,6 +312,7 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
         .doc = "Materialize: the mask argument is present",
         .flag = "--no-mask",
         .parts = {"nomask", "mask"},
+        .isMinor = true,
         .draws = {true, true, false},
     }),
     fact<&DecodeSpec::trapOnError>({
@@ -309,6 +321,7 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
                "the whole context: for debugging",
         .flag = "--trap-on-error",
         .parts = {"", "trap"},
+        .isMinor = true,
         .draws = rarely,
     }),
     fact<&DecodeSpec::hasProgrammaticLaunch>({
@@ -324,6 +337,7 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
         .doc = "Slots that mean no request: below 0, or 0 too",
         .flag = "--null-slot",
         .parts = {"nullneg", "nullnonpos"},
+        .isMinor = true,
         .draws = {NullSlot::Negative, NullSlot::Negative, NullSlot::Negative,
                   NullSlot::NonPositive},
     }),
@@ -364,7 +378,12 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
         .doc = "How beta follows from b; with step, it is softplus(a + dt_bias), "
                "and with one, 1, and there is no b",
         .flag = "--beta",
+<<<<<<< HEAD
         .parts = {"", "twobeta", "givenbeta", "step", "onebeta"},
+=======
+        .parts = {"", "twobeta", "givenbeta"},
+        .isMinor = true,
+>>>>>>> main
         .draws = {Beta::Sigmoid, Beta::Sigmoid, Beta::Sigmoid,
                   Beta::TwiceSigmoid, Beta::Given, Beta::Step, Beta::One},
     }),
@@ -375,6 +394,7 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
                "norm of 1 or less",
         .flag = "--unit-keys",
         .parts = {"", "unitkeys"},
+        .isMinor = true,
     }),
     fact<&DecodeSpec::rule>({
         .name = "rule",
@@ -392,6 +412,7 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
                "each value head, or for each channel of it",
         .flag = "--skip",
         .parts = {"", "skip", "skipv"},
+        .isMinor = true,
         .draws = {Skip::None, Skip::None, Skip::Head, Skip::Channel},
     }),
     fact<&DecodeSpec::hasOutGate>({
@@ -400,6 +421,7 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
         .doc = "The output is multiplied by silu(z), of a z as v",
         .flag = "--out-gate",
         .parts = {"", "z"},
+        .isMinor = true,
         .draws = {false, false, true},
     }),
     fact<&DecodeSpec::hasStepLimits>({
@@ -408,6 +430,7 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
         .doc = "The step is cut to step_min and step_max",
         .flag = "--step-limits",
         .parts = {"", "limits"},
+        .isMinor = true,
         .draws = rarely,
     }),
 };

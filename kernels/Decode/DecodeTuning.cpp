@@ -37,10 +37,11 @@ constexpr int64_t anyNumber = std::numeric_limits<int64_t>::max();
 // q and k once. Half the state's bytes reach that point with fewer heads.
 // Stages let more blocks share a multiprocessor, which pays once all of them
 // have work; what cannot be staged takes the choice after it.
-constexpr BlockChoice fp32Blocks[] = {
-    {32, 32, 4, 144, 2},   {128, 64, 4, 0, 2},
-    {anyNumber, 32, 2, 168, 4, 128},
-    {4096, 64, 4, 168, 2}, {anyNumber, 128, 4, 0, 2}};
+constexpr BlockChoice fp32Blocks[] = {{32, 32, 4, 144, 2},
+                                      {128, 64, 4, 0, 2},
+                                      {anyNumber, 32, 2, 168, 4, 128},
+                                      {4096, 64, 4, 168, 2},
+                                      {anyNumber, 128, 4, 0, 2}};
 constexpr BlockChoice bf16Blocks[] = {{32, 16, 2, 0, 2},
                                       {1024, 64, 4, 168, 2},
                                       {anyNumber, 64, 2, 128, 2, 64},

@@ -35,13 +35,14 @@ std::vector<DecodeSpec> specsOfModel(const DecodeSpec &model) {
 
 std::vector<KernelRequest> requestsOfModel(const DecodeSpec &model, int maxRows,
                                            const Target &target,
-                                           int multiprocessors) {
+                                           int multiprocessors,
+                                           const TuningTable *measured) {
   std::vector<KernelRequest> requests;
   for (const DecodeSpec &spec : specsOfModel(model)) {
     std::vector<DecodeTuning> seen;
     auto add = [&](int rows) {
       const DecodeTuning tuning =
-          chooseTuning(spec, rows, target, multiprocessors);
+          chooseTuning(spec, rows, target, multiprocessors, measured);
       if (std::find(seen.begin(), seen.end(), tuning) != seen.end())
         return;
       seen.push_back(tuning);
@@ -56,7 +57,8 @@ std::vector<KernelRequest> requestsOfModel(const DecodeSpec &model, int maxRows,
 
 std::vector<CompileRequest>
 kernelsOfModel(const DecodeSpec &model, int maxRows, const Target &target,
-               const std::vector<int> &multiprocessors, Pointers pointers) {
+               const std::vector<int> &multiprocessors, Pointers pointers,
+               const TuningTable *measured) {
   std::vector<DecodeSpec> models = {model};
   if (pointers == Pointers::Any && model.abi == LaunchAbi::Native) {
     models.push_back(model);
@@ -73,9 +75,9 @@ kernelsOfModel(const DecodeSpec &model, int maxRows, const Target &target,
   for (const DecodeSpec &one : models)
     for (int count : multiprocessors)
       for (const KernelRequest &request :
-           requestsOfModel(one, maxRows, target, count))
+           requestsOfModel(one, maxRows, target, count, measured))
         add(request.spec,
-            chooseTuning(request.spec, request.rows, target, count));
+            chooseTuning(request.spec, request.rows, target, count, measured));
   return kernels;
 }
 

@@ -3,6 +3,7 @@
 #define REPLAYJIT_RUNTIME_AOT_MODELKERNELS_H
 
 #include "runtime/Jit.h"
+#include "runtime/cache/TuningTable.h"
 
 #include <vector>
 
@@ -18,10 +19,11 @@ std::vector<DecodeSpec> specsOfModel(const DecodeSpec &model);
 /// What to hand to Jit::prepareAll before serving up to `maxRows` requests at
 /// once on a GPU of type `target` with `multiprocessors` SMs: each kernel that
 /// Jit::prepare can pick there for 1 to maxRows rows, or for a large batch, is
-/// asked for once, by the smallest number of rows that picks it.
-std::vector<KernelRequest> requestsOfModel(const DecodeSpec &model, int maxRows,
-                                           const Target &target,
-                                           int multiprocessors);
+/// asked for once, by the smallest number of rows that picks it. `measured` is
+/// the Jit's table, or null.
+std::vector<KernelRequest>
+requestsOfModel(const DecodeSpec &model, int maxRows, const Target &target,
+                int multiprocessors, const TuningTable *measured = nullptr);
 
 /// Which tensors a bundle serves.
 enum class Pointers {
@@ -35,7 +37,8 @@ enum class Pointers {
 std::vector<CompileRequest>
 kernelsOfModel(const DecodeSpec &model, int maxRows, const Target &target,
                const std::vector<int> &multiprocessors,
-               Pointers pointers = Pointers::Any);
+               Pointers pointers = Pointers::Any,
+               const TuningTable *measured = nullptr);
 
 } // namespace replayjit::internal
 

@@ -3,6 +3,7 @@
 #include "runtime/cache/JsonReader.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -43,10 +44,11 @@ JsonReserve::~JsonReserve() {
 // Reading
 //===----------------------------------------------------------------------===//
 
-ObjectReader::ObjectReader(Status &status, const Json &json)
-    : status(status), json(json) {
+ObjectReader::ObjectReader(Status &status, const Json &json,
+                           const std::string &file)
+    : status(status), path(file + ": "), json(json) {
   if (!json.is_object())
-    status = Status::invalid("kernel.json: it is no JSON object");
+    status = Status::invalid(path + "it is no JSON object");
 }
 
 ObjectReader::ObjectReader(const ObjectReader &outer, std::string name,
@@ -58,8 +60,7 @@ ObjectReader::ObjectReader(const ObjectReader &outer, std::string name,
 
 void ObjectReader::fail(const char *name, std::string_view why) const {
   if (status)
-    status =
-        Status::invalid(fmt::format("kernel.json: {}{}: {}", path, name, why));
+    status = Status::invalid(fmt::format("{}{}: {}", path, name, why));
 }
 
 const Json *ObjectReader::member(const char *name) const {
@@ -135,6 +136,16 @@ void ObjectReader::read(const char *name, uint32_t &field) const {
 }
 void ObjectReader::read(const char *name, uint64_t &field) const {
   readInteger(name, field);
+}
+
+void ObjectReader::read(const char *name, double &field) const {
+  const Json *value = member(name);
+  if (!value)
+    return;
+  if (value->is_number() && std::isfinite(value->get<double>()))
+    field = value->get<double>();
+  else
+    fail(name, "it must be a number");
 }
 
 void ObjectReader::read(const char *name, std::string &field) const {

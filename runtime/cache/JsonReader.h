@@ -45,7 +45,9 @@ private:
 /// share; after it a field keeps what it had.
 class ObjectReader {
 public:
-  ObjectReader(Status &status, const Json &json);
+  /// The whole of a file, which errors call `file`.
+  ObjectReader(Status &status, const Json &json,
+               const std::string &file = "kernel.json");
   /// `path` is what errors call the object inside `outer`.
   ObjectReader(const ObjectReader &outer, std::string path, const Json &json);
 
@@ -56,6 +58,7 @@ public:
   void read(const char *name, int &field) const;
   void read(const char *name, uint32_t &field) const;
   void read(const char *name, uint64_t &field) const;
+  void read(const char *name, double &field) const; ///< Any finite number.
   void read(const char *name, std::string &field) const;
   template <typename Enum>
   requires std::is_enum_v<Enum>
@@ -79,7 +82,7 @@ private:
   template <typename Int> void readInteger(const char *name, Int &field) const;
 
   Status &status;
-  std::string path; ///< Ends in a dot unless empty.
+  std::string path; ///< What stands before a member's name in errors.
   const Json &json;
   mutable std::vector<std::string_view> known;
 };

@@ -3,6 +3,7 @@
 #include "runtime/capi/Compiler.h"
 #include "runtime/capi/Handles.h"
 #include "runtime/capi/Structs.h"
+#include "runtime/cache/TuningTable.h"
 
 #include <fmt/format.h>
 
@@ -67,6 +68,8 @@ static Status checkOptions(const replayjit_jit_options_t &options) {
 /// right.
 static Status readEnvironment(const replayjit_jit_options_t &given,
                               JitOptions &options) {
+  if (!given.tuning_file)
+    options.tuningFile = tuningFileFromEnvironment();
   if (!given.cache_roots)
     options.cache.roots = DiskCacheOptions::rootsFromEnvironment();
   auto read = [](bool isGiven, auto fromEnvironment, auto &value) {
@@ -107,6 +110,8 @@ static Result<JitOptions> toOptions(const replayjit_jit_options_t *given) {
       return status;
   if (c.cache_roots)
     options->cache.roots = splitRoots(c.cache_roots);
+  if (c.tuning_file)
+    options->tuningFile = c.tuning_file;
   if (c.cache_max_bytes >= 0)
     options->cache.maxBytes = c.cache_max_bytes;
   options->cache.isReadOnly = c.cache_read_only;

@@ -1,6 +1,7 @@
 //===- SpecApi.cpp - Specs, tunings and arguments of the C API ------------===//
 
 #include "replayjit/replayjit_describe.h"
+#include "runtime/cache/TuningTable.h"
 #include "runtime/capi/Handles.h"
 #include "runtime/capi/Structs.h"
 
@@ -167,9 +168,15 @@ replayjit_target_choose_tuning(const char *chip, int32_t multiprocessors,
         "rows: {} on {} multiprocessors are not allowed; they must be 0 or "
         "more, and 1 or more",
         rows, multiprocessors)));
-  return toError(fillIn(
-      tuning, fromTuning(chooseTuning(*asked, rows, *target, multiprocessors)),
-      "tuning"));
+  const auto measured = openTuningTable(
+      tuningFileFromEnvironment(), DiskCacheOptions::rootsFromEnvironment());
+  if (!measured)
+    return toError(measured.status());
+  return toError(
+      fillIn(tuning,
+             fromTuning(chooseTuning(*asked, rows, *target, multiprocessors,
+                                     measured->get())),
+             "tuning"));
 } catch (...) {
   return caught();
 }

@@ -91,19 +91,27 @@ replayjit_pool_states(const replayjit_decode_spec_t *const *specs,
 replayjit_error_t *
 replayjit_decode_spec_recommend(const replayjit_decode_spec_t *spec,
                                 int32_t rows, float lower_bound,
-                                int32_t *family, int32_t *ring_depth) try {
+                                int32_t *family, int32_t *ring_depth,
+                                int32_t *ring_type) try {
   Result<DecodeSpec> asked = toSpec(spec);
   if (!asked)
     return toError(asked.status());
   for (auto [pointer, name] :
-       {std::pair(family, "family"), {ring_depth, "ring_depth"}})
+       {std::pair(family, "family"), {ring_depth, "ring_depth"},
+        {ring_type, "ring_type"}})
     if (Status status = need(pointer, name); !status)
       return toError(status);
-  Result<Recommendation> best = recommend(*asked, rows, lower_bound);
+  const auto measured = openTuningTable(
+      tuningFileFromEnvironment(), DiskCacheOptions::rootsFromEnvironment());
+  if (!measured)
+    return toError(measured.status());
+  Result<Recommendation> best =
+      recommend(*asked, rows, lower_bound, measured->get());
   if (!best)
     return toError(best.status());
   *family = int32_t(best->family);
   *ring_depth = best->ringDepth;
+  *ring_type = int32_t(best->ringType);
   return nullptr;
 } catch (...) {
   return caught();

@@ -21,8 +21,8 @@ public:
 
   /// Ends the capture of `stream`.
   Status endCapture(CUstream stream);
-  /// Replays it `repeats` times on `stream` after a warm-up; the milliseconds of
-  /// each replay.
+  /// Replays it `repeats` times on `stream` after a warm-up; the milliseconds
+  /// of each replay.
   Result<Times> time(CUstream stream, int repeats);
 
 private:

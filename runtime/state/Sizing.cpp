@@ -2,6 +2,8 @@
 
 #include "runtime/state/Sizing.h"
 
+#include "kernels/Families.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -107,8 +109,33 @@ static int64_t breakEven(const DecodeSpec &spec) {
   return spec.isKda ? 512 : 128;
 }
 
+/// The fastest of a table, if it has any that does what `spec` does.
+static std::optional<Recommendation> fastest(const TuningTable &measured,
+                                             const DecodeSpec &spec, int rows,
+                                             float lowerBound) {
+  std::optional<Recommendation> best;
+  double bestUs = 0;
+  for (const TunedSpec &entry : measured.specs) {
+    DecodeSpec other = spec;
+    other.family = entry.spec.family;
+    other.ringDepth = entry.spec.ringDepth;
+    if (traitsOf(entry.spec).rings)
+      other.ringType = entry.spec.ringType;
+    if (measured.find(other) != &entry ||
+        !validateLowerBound(other, lowerBound))
+      continue;
+    const double us = entry.forRows(rows).us;
+    if (best && us >= bestUs)
+      continue;
+    best = {other.family, other.ringDepth, other.ringType};
+    bestUs = us;
+  }
+  return best;
+}
+
 Result<Recommendation> recommend(const DecodeSpec &spec, int rows,
-                                 float lowerBound) {
+                                 float lowerBound,
+                                 const TuningTable *measured) {
   DecodeSpec replay = spec;
   replay.family = Family::Replay;
   replay.ringDepth = 2; // The least that is recommended.
@@ -117,10 +144,13 @@ Result<Recommendation> recommend(const DecodeSpec &spec, int rows,
         checkCount("rows", rows, 1)})
     if (!status)
       return status;
+  if (measured)
+    if (auto best = fastest(*measured, spec, rows, lowerBound))
+      return *best;
   const double K = spec.headDimK, V = spec.headDimV;
   const double heads = double(rows) * spec.numValueHeads * K * V / (128 * 128);
   if (heads < double(breakEven(spec)))
-    return Recommendation{Family::Packed, 1};
+    return Recommendation{Family::Packed, 1, spec.ringType};
   // One flush in L tokens writes a state; a token reads L/2 rows of d and of k,
   // the latter shared by HV/H value heads, and of gates where they are read.
   const double state = 2 * K * V * byteSize(spec.stateType);
@@ -131,7 +161,8 @@ Result<Recommendation> recommend(const DecodeSpec &spec, int rows,
   int depth = 4 * int(std::lround(std::sqrt(state / row) / 4));
   if (spec.ringFormat == RingFormat::Predecayed) // See validateLowerBound.
     depth = int(std::min<double>(depth, 1 + 80 / -double(lowerBound)));
-  return Recommendation{Family::Replay, std::clamp(depth, 2, maxRingDepth)};
+  return Recommendation{Family::Replay, std::clamp(depth, 2, maxRingDepth),
+                        spec.ringType};
 }
 
 } // namespace replayjit::internal

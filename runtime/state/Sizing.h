@@ -8,6 +8,7 @@
 #define REPLAYJIT_RUNTIME_STATE_SIZING_H
 
 #include "kernels/Decode/DecodeArgs.h"
+#include "runtime/cache/TuningTable.h"
 
 #include <span>
 
@@ -47,20 +48,24 @@ Result<int64_t> statesForBudget(std::span<const LayerCount> layers,
 /// not. Compiles nothing.
 Status supports(const DecodeSpec &spec, const Target &target);
 
-/// How to decode: packed and L = 1, or replay and its L.
+/// How to decode: packed and L = 1, or replay and its L and ring.
 struct Recommendation {
   Family family = Family::Replay;
   int ringDepth = 16;
+  DataType ringType = DataType::F32; ///< That of the spec unless measured.
   bool operator==(const Recommendation &) const = default;
 };
 
-/// For `rows` requests at once. Packed where measured faster (tests/perf,
-/// H200); else the ring depth that moves the fewest bytes a token, a multiple
-/// of 4. Of `spec`, family and ringDepth do not count. `lowerBound` limits
-/// predecayed rings; see validateLowerBound, which judges it for two rows.
-/// InvalidArgument if it, `rows` or the spec is not legal.
+/// For `rows` requests at once. Of what `measured` has of such a spec (may be
+/// null; whoever measured chose which depths and ring types may be), the
+/// fastest. Without that, packed where it was faster on an H200 (tests/perf);
+/// else the ring depth that moves the fewest bytes a token, a multiple of 4. Of
+/// `spec`, family and ringDepth do not count. `lowerBound` limits predecayed
+/// rings; see validateLowerBound, which judges it for two rows. InvalidArgument
+/// if it, `rows` or the spec is not legal.
 Result<Recommendation> recommend(const DecodeSpec &spec, int rows,
-                                 float lowerBound = -5.0f);
+                                 float lowerBound = -5.0f,
+                                 const TuningTable *measured = nullptr);
 
 } // namespace replayjit::internal
 

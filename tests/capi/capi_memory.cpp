@@ -207,9 +207,10 @@ static void useSpecs(const replayjit_decode_spec_t &spec) {
     return replayjit_pool_states(specs, &layers, 1, 2, 5, bytes, &states);
   });
   CHECK(states == 10);
-  int32_t family = 0, depth = 0;
+  int32_t family = 0, depth = 0, ring_type = 0;
   call([&] {
-    return replayjit_decode_spec_recommend(&spec, 64, -5, &family, &depth);
+    return replayjit_decode_spec_recommend(&spec, 64, -5, &family, &depth,
+                                           &ring_type);
   });
 }
 

@@ -41,9 +41,11 @@ static void check_sizes(const replayjit_decode_spec_t *spec) {
   CHECK(replayjit_should_flush(10, 0) == 0); /* No snapshots. */
   CHECK(replayjit_tokens_to_drop(15, 17) == 2);
 
-  int32_t family = -1, depth = -1;
-  OK(replayjit_decode_spec_recommend(spec, 256, -5, &family, &depth));
+  int32_t family = -1, depth = -1, ring_type = -1;
+  OK(replayjit_decode_spec_recommend(spec, 256, -5, &family, &depth,
+                                     &ring_type));
   CHECK(family == REPLAYJIT_FAMILY_REPLAY ? depth > 1 : depth == 1);
+  CHECK(ring_type == spec->ring_type);
 }
 
 /* The rows of the problem: keys 0 and 1, slots 1 and 2. */

@@ -1,6 +1,10 @@
 """Sizes beside those of tensors that are really allocated."""
 
+import json
+import os
+import tempfile
 import unittest
+from unittest import mock
 
 import replayjit
 from recurrence import Batch, Shape, emulation
@@ -50,9 +54,35 @@ class SizingTest(unittest.TestCase):
             replayjit.states_for_budget(10, self.specs, 1, 1)
 
     def test_recommendation(self):
-        self.assertEqual(replayjit.recommend(Spec(), rows=1)[0], "packed")
-        family, depth = replayjit.recommend(Spec(), rows=256)
-        self.assertEqual((family, depth % 4), ("replay", 0))
+        self.assertEqual(replayjit.recommend(Spec(), rows=1),
+                         ("packed", 1, "float32"))
+        best = replayjit.recommend(Spec(ring_type="bfloat16"), rows=256)
+        self.assertEqual((best.family, best.ring_depth % 4, best.ring_type),
+                         ("replay", 0, "bfloat16"))
+
+    def test_recommendation_that_was_measured(self):
+        spec = dict(isKda=False, headDimK=128, headDimV=128)
+        row = dict(rows=4, usualUs=9, tuning={})
+        table = dict(chip="sm_90a", multiprocessors=132, device="made up", specs=[
+            dict(spec=dict(spec, family="packed", ringDepth=1),
+                 rows=[dict(row, us=5), dict(row, rows=8, us=9)]),
+            dict(spec=dict(spec, ringDepth=24, ringType="bf16"),
+                 rows=[dict(row, us=6), dict(row, rows=8, us=7)])])
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+            json.dump(table, file)
+            file.flush()
+            with mock.patch.dict(os.environ, REPLAYJIT_TUNING=file.name):
+                self.assertEqual(replayjit.recommend(Spec(), rows=3),
+                                 ("packed", 1, "float32"))
+                self.assertEqual(replayjit.recommend(Spec(), rows=100),
+                                 ("replay", 24, "bfloat16"))
+                with self.assertRaisesRegex(
+                        ValueError, "tuning: .*specs.0..rows.0..us: it must be"):
+                    file.seek(0)
+                    table["specs"][0]["rows"][0]["us"] = "fast"
+                    json.dump(table, file)
+                    file.flush()
+                    replayjit.recommend(Spec(), rows=3)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,8 @@
 //===- KernelTimeTest.cpp - What launches are timed with ------------------===//
 
 #include "tools/KernelTime.h"
+#include "tests/unit/DecodeLaunch.h"
+#include "tools/StreamProgram.h"
 
 #include <catch2/catch.hpp>
 #include <set>
@@ -57,7 +59,9 @@ public:
 
 protected:
   Status beginCapture() override { return Status::ok(); }
-  Result<Times> endCaptureAndTime(int) override { return Times{2.0 * launches}; }
+  Result<Times> endCaptureAndTime(int) override {
+    return Times{2.0 * launches};
+  }
 
 private:
   template <typename T> std::vector<T> read(uint64_t address, int64_t count) {
@@ -192,4 +196,19 @@ TEST_CASE("materialize is not timed", "[timer]") {
   Status status = LaunchTimer::create(device, spec, 5).status();
   CHECK(status.code == StatusCode::Unsupported);
   CHECK(status.message == "only kernels that decode a token are timed");
+}
+
+TEST_CASE("bytes moved are those of states, rings and outputs", "[timer]") {
+  DecodeSpec spec = makeSpec(1, 2, /*K=*/8, /*V=*/4, /*L=*/3);
+  spec.stateType = spec.ringType = DataType::BF16;
+  // A state has 2 x 4 x 8 numbers, a ring row 2 x 4 of d, 8 of k and 2 gates,
+  // an output 2 x 4 numbers.
+  constexpr double state = 2 * 64, row = 2 * (8 + 8) + 4 * 2, out = 4 * 8;
+  CHECK(bytesMoved(spec, 5, 0) == 5 * (state + out + row));
+  CHECK(bytesMoved(spec, 5, 1) == 5 * (state + out + 2 * row));
+  CHECK(bytesMoved(spec, 5, 2) == 5 * (2 * state + out + 2 * row));
+  CHECK(bytesMoved(spec, 5) == Approx(5 * (4 * state + 3 * out + 5 * row) / 3));
+  spec.family = Family::Packed;
+  spec.ringDepth = 1;
+  CHECK(bytesMoved(spec, 5) == 5 * (2 * state + out));
 }

@@ -121,18 +121,20 @@ TEST_CASE("recommendations follow the measurements", "[state]") {
   auto depth = [](const DecodeSpec &spec) {
     return recommend(spec, 256)->ringDepth;
   };
-  const Recommendation packed = {Family::Packed, 1};
+  Recommendation packed = {Family::Packed, 1};
   DecodeSpec gdn = qwen();
   CHECK(*recommend(gdn, 1) == packed);                // 3.81 us against 3.86
   CHECK(recommend(gdn, 4)->family == Family::Replay); // 6.23 against 6.39
   CHECK(depth(gdn) == 12); // sqrt(2*128*128*4 / (4*192)) = 13.06
   gdn.ringType = DataType::BF16;
   CHECK(depth(gdn) == 20); // 18.5
-  gdn.stateType = gdn.ringType = DataType::F16;
+  CHECK(recommend(gdn, 256)->ringType == DataType::BF16);
+  gdn.stateType = gdn.ringType = packed.ringType = DataType::F16;
   CHECK(*recommend(gdn, 16) == packed); // 10.80 against 11.68
   CHECK(recommend(gdn, 64)->family == Family::Replay);
 
   DecodeSpec kda = *modelPreset("ling-flash", 1);
+  packed.ringType = kda.ringType;
   CHECK(*recommend(kda, 4) == packed); // 6.56 against 7.10
   CHECK(recommend(kda, 16)->family == Family::Replay);
   CHECK(depth(kda) == 8); // sqrt(131072 / 1536) = 9.2
@@ -142,6 +144,31 @@ TEST_CASE("recommendations follow the measurements", "[state]") {
   CHECK(recommend(kda, 256, -8)->ringDepth == 11);
   CHECK(recommend(kda, 256, -80)->ringDepth == 2);
   CHECK(recommend(kda, 256, -1e-38f)->ringDepth == 12);
+}
+
+TEST_CASE("what was measured is recommended first", "[state]") {
+  DecodeSpec gdn = qwen(), packed = gdn, half = gdn;
+  packed.family = Family::Packed;
+  packed.ringDepth = 1;
+  half.ringDepth = 24;
+  half.ringType = DataType::BF16;
+  TuningTable table;
+  table.add(packed).add({1, 3.0, 3.5, {}});
+  table.add(packed).add({64, 70, 75, {}});
+  table.add(half).add({1, 4.0, 4.0, {}});
+  table.add(half).add({64, 40, 44, {}});
+  auto best = [&](const DecodeSpec &spec, int rows) {
+    return *recommend(spec, rows, -5, &table);
+  };
+  CHECK(best(gdn, 1) == Recommendation{Family::Packed, 1, DataType::F32});
+  for (int rows : {2, 64, 1000}) // at least so many, or the most
+    CHECK(best(gdn, rows) ==
+          Recommendation{Family::Replay, 24, DataType::BF16});
+  // Of minor facts, other values are the same spec; of others they are not.
+  gdn.hasMask = false;
+  CHECK(best(gdn, 64).ringDepth == 24);
+  gdn.headDimK = 64;
+  CHECK(best(gdn, 64) == *recommend(gdn, 64));
 }
 
 TEST_CASE("nothing is recommended for what cannot run", "[state][error]") {

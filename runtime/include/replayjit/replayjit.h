@@ -424,6 +424,10 @@ typedef struct replayjit_jit_options_t {
    * path is given, nvJitLink's first, else what is found [NULL (env:
    * REPLAYJIT_ASSEMBLER), else ""] */
   const char *assembler;
+  /* Tunings that `replay-bench tune` measured, used on the GPU type they are of
+   * and where they are legal; "": those of tuning.json in the cache folders, if
+   * one has it [NULL (env: REPLAYJIT_TUNING), else ""] */
+  const char *tuning_file;
 } replayjit_jit_options_t;
 
 /* Writes the defaults; pass sizeof(*options). */

@@ -36,12 +36,16 @@ replayjit_pool_states(const replayjit_decode_spec_t *const *specs,
                       int64_t num_keys, int64_t budget, int64_t *states);
 
 /* How `rows` requests at once decode fastest: *family is REPLAY or PACKED,
- * *ring_depth its L (1 for PACKED). The spec's own L does not count;
- * `lower_bound` limits predecayed rings. */
+ * *ring_depth its L (1 for PACKED), *ring_type that of its rings. The spec's own
+ * L does not count; `lower_bound` limits predecayed rings. The fastest that
+ * `replay-bench tune` measured of such a spec, if there is a table of it (see
+ * tuning_file of replayjit_jit_options_t); else, with the spec's ring type, what
+ * was fastest on an H200 or moves the fewest bytes. */
 REPLAYJIT_API replayjit_error_t *
 replayjit_decode_spec_recommend(const replayjit_decode_spec_t *spec,
                                 int32_t rows, float lower_bound,
-                                int32_t *family, int32_t *ring_depth);
+                                int32_t *family, int32_t *ring_depth,
+                                int32_t *ring_type);
 
 /*===- Snapshots: plain arithmetic ----------------------------------------===*/
 

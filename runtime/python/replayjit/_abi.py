@@ -140,7 +140,7 @@ class JitOptions(Struct):
         ("workers", c_int32), ("patience_ms", c_int32),
         ("ptxas_path", c_char_p), ("nvjitlink_path", c_char_p),
         ("diagnose", DiagnosticFn), ("diagnose_data", c_void_p),
-        ("assembler", c_char_p)]
+        ("assembler", c_char_p), ("tuning_file", c_char_p)]
 
 
 class DeviceInfo(Struct):
@@ -263,7 +263,7 @@ FALLIBLE = {
     "replayjit_ring_cursor_advance": [
         SPEC, POINTER(c_int32), POINTER(c_int32), c_int32],
     "replayjit_decode_spec_recommend": [
-        SPEC, c_int32, c_float, POINTER(c_int32),
+        SPEC, c_int32, c_float, POINTER(c_int32), POINTER(c_int32),
         POINTER(c_int32)],
     "replayjit_pool_adopt": [
         c_void_p, POINTER(c_void_p), c_size_t, POINTER(Cursors),

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import ctypes
 from ctypes import byref, c_float, c_int32, c_int64
-from typing import Sequence, Tuple
+from typing import NamedTuple, Sequence, Tuple
 
 from ._check import instance, items, number, truth
 from ._library import check, library
-from .spec import Spec
+from .spec import TYPES, Spec
+
+
+class Recommendation(NamedTuple):
+    """What `recommend` says: "packed" or "replay", L and the ring's type."""
+    family: str
+    ring_depth: int
+    ring_type: str
 
 
 def _layers(specs):
@@ -59,17 +66,19 @@ def states_for_budget(budget: int, specs: Sequence[Spec], rings: int,
 
 
 def recommend(spec: Spec, rows: int,
-              lower_bound: float = -5.0) -> Tuple[str, int]:
-    """How `rows` requests at once decode fastest: ("packed", 1), or ("replay",
-    L). The spec's own L does not count. Raises ValueError for a spec that is not
-    allowed."""
+              lower_bound: float = -5.0) -> Recommendation:
+    """How `rows` requests at once decode fastest: ("packed", 1, ring type), or
+    ("replay", L, ring type). The spec's own L does not count. What `replay-bench
+    tune` measured of such a spec counts first. Raises ValueError for a spec that
+    is not allowed."""
     instance("spec", spec, Spec)
-    family, depth = c_int32(), c_int32()
+    family, depth, ring = c_int32(), c_int32(), c_int32()
     check(library().replayjit_decode_spec_recommend(
         spec, number("rows", rows, c_int32),
         number("lower_bound", lower_bound, c_float), byref(family),
-        byref(depth)))
-    return ("replay", "packed")[family.value], depth.value
+        byref(depth), byref(ring)))
+    return Recommendation(("replay", "packed")[family.value], depth.value,
+                          {number: name for name, number in TYPES.items()}[ring.value])
 
 
 def advance(spec: Spec, write_pos: int, base: int = 0,
