@@ -233,6 +233,39 @@ TEST_CASE("counts and numbers", "[error]") {
   CHECK(said(spec, [](DecodeArgs &a) { a.lowerBound = 1; }) == "");
 }
 
+TEST_CASE("limits of a step", "[error]") {
+  DecodeSpec spec;
+  spec.rule = Rule::Additive;
+  spec.beta = Beta::Step;
+  auto noBeta = [](DecodeArgs &a) { a.b = a.bStride = 0; };
+  CHECK(said(spec, noBeta) == "");
+  CHECK(said(spec, [](DecodeArgs &a) { a.stepMin = -1; }) == "");
+  spec.hasStepLimits = true;
+  CHECK(said(spec, [](DecodeArgs &a) { a.stepMax = infinite; }) == "");
+  CHECK(said(spec, [](DecodeArgs &a) { a.stepMin = -1; }) ==
+        "stepMin: -1 is not allowed; it must be finite, 0 or more");
+  CHECK(said(spec, [](DecodeArgs &a) { a.stepMin = infinite; }) ==
+        "stepMin: inf is not allowed; it must be finite, 0 or more");
+  CHECK(said(spec, [](DecodeArgs &a) { a.stepMin = 2, a.stepMax = 1; }) ==
+        "stepMax: 1 is not allowed; it must be stepMin = 2 or more");
+  CHECK(said(spec, [](DecodeArgs &a) { a.stepMax = infinite - infinite; })
+            .find("nan is not allowed; it must be stepMin = 0 or more") !=
+        std::string::npos);
+}
+
+TEST_CASE("tensors of the output", "[error]") {
+  DecodeSpec spec;
+  auto without = [](DecodeArgs &a) { a.skip = a.outGate = 0; };
+  CHECK(said(spec, without) == "");
+  spec.hasOutGate = true;
+  CHECK(said(spec, without) ==
+        "outGate: 0 is not allowed; it must be a device address");
+  spec.hasOutGate = false;
+  spec.skip = Skip::Head;
+  CHECK(said(spec, without) ==
+        "skip: 0 is not allowed; it must be a device address");
+}
+
 TEST_CASE("strides of rows", "[error]") {
   DecodeSpec spec; // bf16: 8 elements are 16 bytes; HV*V = 4096
   CHECK(said(spec, [](DecodeArgs &a) { a.qStride = 8196; }) ==
