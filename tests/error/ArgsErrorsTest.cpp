@@ -38,6 +38,8 @@ static DecodeArgs legalArgs(const DecodeSpec &spec) {
                             &args.ringIndices,
                             &args.dstIndices,
                             &args.trackIndices,
+                            &args.skip,
+                            &args.outGate,
                             &args.errorWord})
     *address = next += 0x100;
   args.qStride = 2 * H * K + HV * V;
@@ -45,7 +47,7 @@ static DecodeArgs legalArgs(const DecodeSpec &spec) {
   args.vStride = HV * V;
   args.aStride = HV * gateWidth(spec);
   args.bStride = HV;
-  args.outStride = HV * V;
+  args.outStride = args.outGateStride = HV * V;
   args.statePitch = HV * V * K;
   args.dPitch = HV * L * V;
   args.kPitch = H * L * K;
