@@ -378,12 +378,8 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
         .doc = "How beta follows from b; with step, it is softplus(a + dt_bias), "
                "and with one, 1, and there is no b",
         .flag = "--beta",
-<<<<<<< HEAD
         .parts = {"", "twobeta", "givenbeta", "step", "onebeta"},
-=======
-        .parts = {"", "twobeta", "givenbeta"},
         .isMinor = true,
->>>>>>> main
         .draws = {Beta::Sigmoid, Beta::Sigmoid, Beta::Sigmoid,
                   Beta::TwiceSigmoid, Beta::Given, Beta::Step, Beta::One},
     }),
