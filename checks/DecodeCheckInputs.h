@@ -10,6 +10,9 @@
 
 namespace replayjit::internal {
 
+/// Of hasStepLimits: about the middle half of what softplus gives here.
+inline constexpr float checkedStepMin = 0.5f, checkedStepMax = 0.875f;
+
 /// Values such as a model has, all from one seed. The harness's own copy of
 /// A_log and dt_bias is not rounded to their type.
 class RandomInputs {
@@ -36,7 +39,7 @@ public:
                 RingCursor cursor);
 
   std::vector<double> aLog;   ///< [HV]
-  std::vector<double> dtBias; ///< GDN [HV]; KDA [HV, K]
+  std::vector<double> dtBias; ///< GDN [HV]; KDA [HV, K]; zeros without one
 
 private:
   const DecodeSpec &spec;

@@ -68,7 +68,7 @@ private:
   PoolMirrors pools;
   TensorMirror &out, &errorWord;
   /// What a token brings; q alone holds q, k and v unless hasSeparateQkv.
-  std::array<TensorMirror *, 5> inputs;
+  std::array<TensorMirror *, 6> inputs;
   MirrorSet mirrors;
   std::vector<Row> rows;
   DecodeRecurrence recurrence; ///< A row's state is that of its batch index.

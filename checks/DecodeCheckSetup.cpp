@@ -26,7 +26,8 @@ DecodeSession::DecodeSession(Device &device, const DecodeProblem &problem)
       out(tensors["out"]),
       errorWord(tensors["errorWord"]), inputs{&tensors["q"], &tensors["k"],
                                               &tensors["v"], &tensors["a"],
-                                              &tensors["b"]},
+                                              &tensors["b"],
+                                              &tensors["outGate"]},
       mirrors(device), rows(problem.batch),
       recurrence(problem.spec, problem.batch) {
   mirrors.create(tensors.list());
@@ -56,6 +57,8 @@ DecodeArgs DecodeSession::arguments(bool onDevice) {
   args.scale = problem.scale != 0 ? problem.scale
                                   : float(1 / std::sqrt(double(spec.headDimK)));
   args.lowerBound = problem.lowerBound;
+  args.stepMin = checkedStepMin;
+  args.stepMax = checkedStepMax;
   return args;
 }
 
@@ -91,11 +94,13 @@ void DecodeSession::placeRows() {
 void DecodeSession::initialize() {
   const DecodeArgs args = arguments(/*onDevice=*/false);
   const DecodeTensors host(spec, args);
-  for (int hv = 0; hv < HV && spec.gate != Gate::LogDecay; ++hv) {
+  for (int hv = 0; hv < HV && hasLogRate(spec); ++hv)
     host.aLog.set(0, hv, random.aLog[hv]);
-    for (int i = hv * G; i < (hv + 1) * G; ++i)
-      host.dtBias.set(0, i, random.dtBias[i]);
-  }
+  for (int i = 0; i < HV * G && hasBias(spec); ++i)
+    host.dtBias.set(0, i, random.dtBias[i]);
+  if (spec.skip != Skip::None)
+    for (int i = 0; i < (spec.skip == Skip::Head ? HV : HV * V); ++i)
+      host.skip.set(0, i, random.gaussian(1));
   placeRows();
   writeIndices(/*step=*/-1);
   const ReplayTensors views(spec, args);
@@ -173,10 +178,13 @@ void DecodeSession::fillToken(int64_t place, int ringRow) {
   for (int e = 0; e < HV * V; ++e)
     host.v.set(place, e, random.gaussian(1));
   for (int hv = 0; hv < HV; ++hv) {
-    for (int c = 0; c < G; ++c)
+    for (int c = 0; c < G && hasGateInput(spec); ++c)
       host.a.set(place, hv * G + c, random.gateInput(ringRow, c));
-    host.b.set(place, hv, random.betaInput());
+    if (hasBetaInput(spec))
+      host.b.set(place, hv, random.betaInput());
   }
+  for (int e = 0; e < HV * V && spec.hasOutGate; ++e)
+    host.outGate.set(place, e, random.gaussian(1));
 }
 
 /// Fresh inputs of a step. Tokens that no live row has are poison.

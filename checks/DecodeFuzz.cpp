@@ -90,6 +90,9 @@ bool hasLargeHeads(const DecodeSpec &spec) {
 void fitToFormat(DecodeSpec &spec, float &lowerBound) {
   spec.isKda = true;
   spec.gate = Gate::LowerBound;
+  spec.rule = Rule::Delta;
+  if (spec.beta == Beta::Step)
+    spec.beta = Beta::Sigmoid;
   spec.ringDepth = std::max(spec.ringDepth, 2);
   if (spec.ringFormat != RingFormat::Predecayed)
     return;
@@ -101,8 +104,29 @@ void fitToFormat(DecodeSpec &spec, float &lowerBound) {
   lowerBound = std::max(lowerBound, -80.0f / float(steps));
 }
 
+/// What the rule of d and g asks for.
+void fitToRule(DecodeSpec &spec) {
+  if (spec.gate == Gate::Fixed)
+    spec.isKda = false;
+  if (spec.beta == Beta::Step) {
+    spec.rule = Rule::Additive;
+    spec.isKda = false;
+    if (spec.gate != Gate::Rate)
+      spec.gate = Gate::Softplus;
+  } else {
+    spec.hasStepLimits = false;
+  }
+  // Where beta |k|^2 passes 2 the delta rule diverges.
+  if (spec.rule == Rule::Delta && !spec.qkL2Norm &&
+      (spec.beta == Beta::TwiceSigmoid || spec.beta == Beta::One))
+    spec.beta = Beta::Sigmoid;
+}
+
 /// What Triton's signature has no argument for.
 void fitToTriton(DecodeSpec &spec) {
+  spec.rule = Rule::Delta;
+  spec.skip = Skip::None;
+  spec.hasOutGate = spec.hasStepLimits = false;
   spec.ringFormat = RingFormat::Raw;
   spec.gate = Gate::Softplus;
   spec.beta = Beta::Sigmoid;
@@ -119,9 +143,6 @@ DecodeSpec drawSpec(Draw &draw, float &lowerBound) {
   spec.numValueHeads *= spec.numKeyHeads;
   if (draw.once(10))
     drawLargeHeads(draw, spec);
-  // Where beta |k|^2 passes 2 the delta rule diverges.
-  if (!spec.qkL2Norm && spec.beta == Beta::TwiceSigmoid)
-    spec.beta = Beta::Sigmoid;
   lowerBound = draw.of({-5.0f, -5.0f, -3.0f, -2.0f});
   if (!traits.triton)
     spec.abi = LaunchAbi::Native;
@@ -148,6 +169,7 @@ DecodeSpec drawSpec(Draw &draw, float &lowerBound) {
     spec.ringDepth = std::max(spec.ringDepth, 2);
   if (spec.ringFormat != RingFormat::Raw)
     fitToFormat(spec, lowerBound);
+  fitToRule(spec);
   return spec;
 }
 

@@ -95,6 +95,11 @@ template <typename Problem> Respects<Problem> commonRespects() {
   add([](P &p) { p.tuning.splitVectors = false; });
   add([](P &p) { p.tuning.flushRows = std::max(p.tuning.flushRows, 1); });
   add([](P &p) {
+    p.spec.rule = Rule::Delta;
+    p.spec.beta = Beta::Sigmoid;
+    p.spec.hasStepLimits = false;
+  });
+  add([](P &p) {
     p.spec.isKda = false;
     p.spec.gate = Gate::Softplus;
   });

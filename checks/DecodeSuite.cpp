@@ -482,6 +482,8 @@ Result<std::vector<DecodeCase>> decodeSuite(const std::string &suite,
     addKda(cases, target);
   if (suite == "kda-real" || suite == "real" || suite == "gpu")
     addKdaReal(cases, target);
+  if (suite == "rules-real" || suite == "real" || suite == "gpu")
+    addRulesReal(cases, target);
   struct List {
     const char *name;
     void (*add)(std::vector<DecodeCase> &, const Target &);
@@ -492,6 +494,7 @@ Result<std::vector<DecodeCase>> decodeSuite(const std::string &suite,
                            {"materialize", addMaterialize},
                            {"verify", addVerify},
                            {"triton", addTriton},
+                           {"rules", addRules},
                            {"long", addLong}})
     if (suite == list.name || suite == "emulation" || suite == "gpu")
       list.add(cases, target);
@@ -499,7 +502,7 @@ Result<std::vector<DecodeCase>> decodeSuite(const std::string &suite,
     return Status::invalid(
         fmt::format("suite: '{}' is unknown; allowed are small, emulation, "
                     "real, gpu, kda, kda-real, packed, formats, indices, "
-                    "materialize, verify, triton, long",
+                    "materialize, verify, triton, rules, rules-real, long",
                     suite));
   return cases;
 }

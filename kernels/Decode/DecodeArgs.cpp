@@ -69,6 +69,21 @@ Status validateLowerBound(const DecodeSpec &spec, float lowerBound) {
   return Status::ok();
 }
 
+Status validateStepLimits(const DecodeSpec &spec, float stepMin,
+                          float stepMax) {
+  if (!spec.hasStepLimits)
+    return Status::ok();
+  if (!(stepMin >= 0 && std::isfinite(stepMin)))
+    return Status::invalid(fmt::format(
+        "stepMin: {} is not allowed; it must be finite, 0 or more", stepMin));
+  if (!(stepMax >= stepMin))
+    return Status::invalid(
+        fmt::format("stepMax: {} is not allowed; it must be stepMin = {} or "
+                    "more",
+                    stepMax, stepMin));
+  return Status::ok();
+}
+
 ReplayLayer layerOf(const DecodeArgs &args) {
   ReplayLayer layer;
   for (const Argument &argument : layerArguments())
@@ -162,6 +177,9 @@ Status validateArgs(const LaunchRules &rules, const DecodeArgs &args) {
     return Status::invalid(
         fmt::format("scale: {} is not allowed; it must be finite", args.scale));
   if (Status status = validateLowerBound(spec, args.lowerBound); !status)
+    return status;
+  if (Status status = validateStepLimits(spec, args.stepMin, args.stepMax);
+      !status)
     return status;
   if (args.batch == 0)
     return Status::ok();

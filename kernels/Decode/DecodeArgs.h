@@ -9,6 +9,8 @@
 
 #include "kernels/Parameters.h"
 
+#include <limits>
+
 namespace replayjit::internal {
 
 /// Tokens that a row has at most: one, unless the family has drafts.
@@ -69,6 +71,11 @@ struct DecodeArgs {
   int32_t ringSlots = 0, layer = 0;
   uint64_t tokenCounts = 0;
   uint64_t tokenOffsets = 0;
+
+  uint64_t skip = 0;
+  uint64_t outGate = 0;
+  int64_t outGateStride = 0;
+  float stepMin = 0, stepMax = std::numeric_limits<float>::infinity();
   int32_t tokens = 0;
 };
 
@@ -165,7 +172,7 @@ constexpr RingCursor nextCursor(const DecodeSpec &spec, RingCursor cursor,
 }
 
 /// Says in one sentence what is wrong with arguments that the host can see:
-/// null pointers, counts, strides, alignment, lower_bound. Expects a valid
+/// null pointers, counts, strides, alignment, bounds. Expects a valid
 /// spec. A stride or pitch of more than 2^32 bytes either way is refused, so
 /// that no offset of a row or slot passes 63 bits.
 Status validateArgs(const LaunchRules &rules, const DecodeArgs &args);
@@ -192,6 +199,9 @@ checkOwnSlots(int32_t rows,
 /// grow as exp(-P): (L-1) |lower_bound| may be at most 80. With prefix rings
 /// L |lower_bound| must be finite in fp32.
 Status validateLowerBound(const DecodeSpec &spec, float lowerBound);
+
+/// hasStepLimits: 0 <= step_min <= step_max, which may be infinite.
+Status validateStepLimits(const DecodeSpec &spec, float stepMin, float stepMax);
 
 } // namespace replayjit::internal
 

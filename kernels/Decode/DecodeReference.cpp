@@ -20,6 +20,8 @@ DecodeTensors::DecodeTensors(const DecodeSpec &spec, const DecodeArgs &args)
                                                    0},
       dtBias{spec.biasType, args.dtBias, 0}, out{spec.outType, args.out,
                                                  args.outStride},
+      skip{spec.biasType, args.skip, 0}, outGate{spec.actType, args.outGate,
+                                                 args.outGateStride},
       state{spec.stateType, args.state, args.statePitch}, dRing{spec.ringType,
                                                                 args.dRing,
                                                                 args.dPitch},
@@ -68,18 +70,29 @@ static void readVector(const DecodeSpec &spec, const HostTensor &tensor,
     result[i] *= factor;
 }
 
-double gateOf(const DecodeSpec &spec, double lowerBound, double aLog,
+static double stepOf(const DecodeSpec &spec, const DecodeArgs &args, double x) {
+  const double step = softplus(x);
+  if (!spec.hasStepLimits)
+    return step;
+  return std::min<double>(std::max<double>(step, args.stepMin), args.stepMax);
+}
+
+double gateOf(const DecodeSpec &spec, const DecodeArgs &args, double aLog,
               double x) {
   if (spec.gate == Gate::LogDecay)
     return x;
+  if (spec.gate == Gate::Fixed)
+    return aLog;
+  if (spec.gate == Gate::Rate)
+    return aLog * stepOf(spec, args, x);
   const double rate =
       std::exp(std::clamp<double>(aLog, -mostLogRate, mostLogRate));
   if (spec.gate == Gate::LowerBound)
-    return lowerBound * sigmoid(rate * x);
-  return -rate * softplus(x);
+    return args.lowerBound * sigmoid(rate * x);
+  return -rate * stepOf(spec, args, x);
 }
 
-/// R4.
+/// R4, of the betas that have a b.
 static double betaOf(const DecodeSpec &spec, double b) {
   if (spec.beta == Beta::Given)
     return b;
@@ -105,13 +118,28 @@ DecodeToken readToken(const DecodeSpec &spec, const DecodeArgs &args,
   for (int i = 0; i < HV * V; ++i)
     token.v[i] = tensors.v.get(row, i);
   for (int hv = 0; hv < HV; ++hv) {
-    token.beta[hv] = betaOf(spec, tensors.b.get(row, hv));
-    const bool hasParams = spec.gate != Gate::LogDecay;
-    const double aLog = hasParams ? tensors.aLog.get(0, hv) : 0;
-    for (int i = hv * G; i < (hv + 1) * G; ++i) // R5
-      token.g[i] = gateOf(spec, args.lowerBound, aLog,
-                          tensors.a.get(row, i) +
-                              (hasParams ? tensors.dtBias.get(0, i) : 0));
+    const double aLog = hasLogRate(spec) ? tensors.aLog.get(0, hv) : 0;
+    double x = 0;
+    for (int i = hv * G; i < (hv + 1) * G; ++i) { // R5
+      x = (hasGateInput(spec) ? tensors.a.get(row, i) : 0) +
+          (hasBias(spec) ? tensors.dtBias.get(0, i) : 0);
+      token.g[i] = gateOf(spec, args, aLog, x);
+    }
+    if (hasBetaInput(spec))
+      token.beta[hv] = betaOf(spec, tensors.b.get(row, hv));
+    else
+      token.beta[hv] = spec.beta == Beta::Step ? stepOf(spec, args, x) : 1;
+  }
+  token.skip.resize(HV * V);
+  token.outGate.assign(HV * V, 1);
+  for (int i = 0; i < HV * V; ++i) {
+    if (spec.skip != Skip::None)
+      token.skip[i] =
+          token.v[i] * tensors.skip.get(0, spec.skip == Skip::Head ? i / V : i);
+    if (spec.hasOutGate) {
+      const double z = tensors.outGate.get(row, i);
+      token.outGate[i] = z * sigmoid(z);
+    }
   }
   return token;
 }
@@ -145,10 +173,13 @@ DecodeRecurrence::Step DecodeRecurrence::step(int64_t slot,
       double predicted = 0;
       for (int j = 0; j < K; ++j)
         predicted += (row[j] *= alpha[j]) * k[j];
+      if (spec.rule == Rule::Additive)
+        predicted = 0;
       result.d[i] = token.beta[hv] * (token.v[i] - predicted);
       // R9 in its other form: o = S' q, as S' already holds d k^T.
       for (int j = 0; j < K; ++j)
         result.out[i] += (row[j] += result.d[i] * k[j]) * q[j];
+      result.out[i] = (result.out[i] + token.skip[i]) * token.outGate[i];
     }
   }
   return result;

@@ -19,7 +19,8 @@
 //     zero. Ring rows >= m are never read, also when the flush is forced.
 //     Family::Packed has no cursor and flushes at every token.
 //  R4 beta = sigmoid(b); Beta::TwiceSigmoid: 2 sigmoid(b); with betaRound,
-//     rounded to b's type. Beta::Given: beta = b.
+//     rounded to b's type. Beta::Given: beta = b. Beta::One: beta = 1.
+//     Beta::Step: the step of R5.
 //  R5 With x = a + dt_bias: g = -exp(A_log) softplus(x),
 //     softplus(x) = x > 20 ? x : log(1 + exp(x)). Gate::LowerBound:
 //     g = lower_bound sigmoid(exp(A_log) x). GDN has one x and so one g for a
@@ -27,6 +28,10 @@
 //     (mostLogRate) counts as that, so that exp(A_log) is neither infinite nor
 //     zero: an x of plus infinity forgets all, one of minus infinity nothing.
 //     Gate::LogDecay: g = a, and there is neither A_log nor dt_bias.
+//     Gate::Fixed: g = A_log, and there is neither a nor dt_bias. Of the first,
+//     softplus(x) is the step, which hasStepLimits cuts to step_min, and then
+//     to step_max; Gate::Rate: g = A times the step, where A stands in the
+//     place of A_log and is not cut.
 //  R6 q and k are divided by sqrt(sum x^2 + 1e-6) over K if qkL2Norm; then q
 //     is multiplied by scale. Kernels take the sum in fp32, which x below 1e18
 //     fits: a vector whose sum is infinite there becomes zero.
@@ -35,6 +40,8 @@
 //     a product of vectors being that of their channels.
 //  R9 alpha = exp(g); d = beta (v - S diag(alpha) k);
 //     o = S diag(alpha) q + d (k . q); S' = S diag(alpha) + d k^T.
+//     Rule::Additive: d = beta v. With skip, D v is then added to o, and with
+//     hasOutGate the sum is multiplied by silu(z) = z / (1 + exp(-z)).
 //  R10 A row that flushes writes S' and appends nothing (but see R14).
 //  R11 A row that does not appends at ring row m: d, k (normalized, unscaled,
 //     one per key head) and g (KDA: K of them). The cursor is never written.
@@ -99,6 +106,7 @@ struct DecodeTensors {
   HostTensor mixedQkv; ///< All of q, k and v, unless hasSeparateQkv.
   HostTensor q, k, v;  ///< [H, K], [H, K] and [HV, V] a row.
   HostTensor a, b, aLog, dtBias, out;
+  HostTensor skip, outGate;
   HostTensor state, dRing, kRing, gRing;
   HostTensor stateIndices, ringIndices, dstIndices, trackIndices;
   HostTensor writePos, forceFlush, ringBase;
@@ -112,10 +120,14 @@ struct DecodeToken {
   std::vector<double> v;    ///< [HV, V]
   std::vector<double> beta; ///< [HV], R4
   std::vector<double> g;    ///< GDN [HV]; KDA [HV, K], R5
+  std::vector<double> skip; ///< [HV, V], D v; zeros without a skip
+  std::vector<double> outGate; ///< [HV, V], silu(z); ones without a gate
 };
 
-/// R5, for x = a + dt_bias; of Gate::LogDecay, x = a.
-double gateOf(const DecodeSpec &spec, double lowerBound, double aLog, double x);
+/// R5, for x = a + dt_bias; of Gate::LogDecay, x = a; of Gate::Fixed, any x.
+/// Steps are cut as `args` says, whose lowerBound counts too.
+double gateOf(const DecodeSpec &spec, const DecodeArgs &args, double aLog,
+              double x);
 
 /// exp of the `gateWidth` gates at `gates`, one for each of K channels.
 std::vector<double> decayOf(const DecodeSpec &spec, const double *gates);

@@ -237,8 +237,13 @@ static void stepRow(const DecodeSpec &spec, const DecodeArgs &args, int index,
         Sq += S[v * K + i] * alpha[i] * q[i];
         kq += k[i] * q[i];
       }
-      const double d = token.beta[hv] * (token.v[hv * V + v] - Sk);
-      tensors.out.store(index, hv * V + v, Sq + d * kq, overflow);
+      if (spec.rule == Rule::Additive)
+        Sk = 0;
+      const int at = hv * V + v;
+      const double d = token.beta[hv] * (token.v[at] - Sk);
+      tensors.out.store(index, at,
+                        (Sq + d * kq + token.skip[at]) * token.outGate[at],
+                        overflow);
       ds[v] = d;
       for (int i = 0; i < K; ++i) {
         const int64_t at = (int64_t(hv) * V + v) * K + i;

@@ -21,15 +21,18 @@ public:
   mlir::OwningOpRef<mlir::ModuleOp> build();
 
 protected:
-  /// g and alpha are numbers for GDN, vectors over K for KDA.
+  /// g and alpha are numbers for GDN, vectors over K for KDA. beta is null
+  /// where it is 1.
   struct GateValues {
     Value g, alpha, beta;
   };
 
-  /// What a token brings: q scaled, k normalized and unscaled, k . q.
+  /// What a token brings: q scaled, k normalized and unscaled, k . q, D and
+  /// silu(z), which are null where the spec has none.
   struct Token {
     GateValues gate;
     Value q, k, v, kq;
+    Value skip = {}, outGate = {};
     Value d = {}; ///< Once it is known.
   };
 
@@ -45,6 +48,14 @@ protected:
   virtual void liveRow();
   /// Stores what the token makes of `state`. `total`: see readState.
   virtual void leave(Value state, const Token &token, Value total);
+
+  /// False if d does not depend on the state: then nobody needs S k.
+  bool needsState() const { return spec.rule == Rule::Delta; }
+  /// d of a token, before which the state says `predicted` of v: S diag(alpha)
+  /// k; null unless needsState().
+  Value update(const Token &token, Value predicted);
+  /// The output of a token, of what the state after it says.
+  Value output(const Token &token, Value read);
 
   /// Stores the state after the token: to the row's slot if `isWanted` (or not
   /// given), to the tracking slot if there is one.
@@ -82,6 +93,9 @@ private:
   /// so, and times `scale` if given.
   Value readKey(int part, Value scale = {});
   Value readValue();
+  /// Elements of the block's rows of V, in a tensor [HV, V] of each row.
+  Value valueColumn();
+  Value readSkip(), readOutGate();
 };
 
 } // namespace replayjit::internal

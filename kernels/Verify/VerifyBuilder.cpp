@@ -92,7 +92,7 @@ private:
   /// e^{P_t - P_s} k_s with its k and q.
   struct Links {
     Value decay;
-    SmallVector<Value> k, q;
+    SmallVector<Value> k, q; ///< k only if needsState().
   };
 
   SmallVector<Links> link(ArrayRef<Token> tokens) {
@@ -112,7 +112,8 @@ private:
           Value sum = b.sum(b.mul(keys[s], x));
           return spec.isKda ? sum : b.mul(sum, decays[s]);
         };
-        links.k.push_back(product(token.k));
+        if (needsState())
+          links.k.push_back(product(token.k));
         links.q.push_back(product(token.q));
       }
       keys.push_back(token.k);
@@ -132,23 +133,35 @@ private:
       total = readTotal();
     Value state = readState(total);
     SmallVector<Value> vectors;
-    for (auto [token, link] : llvm::zip(tokens, links))
-      for (Value x : {token.q, token.k})
-        vectors.push_back(spec.isKda ? b.mul(x, link.decay) : x);
-    ContractOp products = contract(state, vectors);
+    auto decayed = [&](Value x, const Links &link) {
+      return spec.isKda ? b.mul(x, link.decay) : x;
+    };
+    for (auto [token, link] : llvm::zip(tokens, links)) {
+      vectors.push_back(decayed(token.q, link));
+      if (needsState())
+        vectors.push_back(decayed(token.k, link));
+    }
+    auto products = contract(state, vectors).getResults();
     for (auto [t, token] : llvm::enumerate(tokens)) {
-      Value sq = products.getResult(2 * t), sk = products.getResult(2 * t + 1);
+      Value sq = products.front(), sk;
+      products = products.drop_front();
+      if (needsState()) {
+        sk = products.front();
+        products = products.drop_front();
+      }
       auto all = [&](Value scalar) { return b.splat(scalar, token.v); };
       if (!spec.isKda) {
         sq = b.mul(all(links[t].decay), sq);
-        sk = b.mul(all(links[t].decay), sk);
+        if (sk)
+          sk = b.mul(all(links[t].decay), sk);
       }
       for (size_t s = 0; s < t; ++s) {
         sq = b.fma(tokens[s].d, all(links[t].q[s]), sq);
-        sk = b.fma(tokens[s].d, all(links[t].k[s]), sk);
+        if (sk)
+          sk = b.fma(tokens[s].d, all(links[t].k[s]), sk);
       }
-      token.d = b.mul(all(token.gate.beta), b.sub(token.v, sk));
-      storeOutput(t, b.fma(token.d, all(token.kq), sq));
+      token.d = update(token, sk);
+      storeOutput(t, output(token, b.fma(token.d, all(token.kq), sq)));
     }
     keep(state, tokens, total);
   }

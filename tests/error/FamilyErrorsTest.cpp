@@ -124,6 +124,10 @@ TEST_CASE("materialize does not care about tokens", "[error]") {
                         [](DecodeSpec &s) { s.gate = Gate::Softplus; },
                         [](DecodeSpec &s) { s.qkL2Norm = false; },
                         [](DecodeSpec &s) { s.betaRound = true; },
+                        [](DecodeSpec &s) { s.rule = Rule::Additive; },
+                        [](DecodeSpec &s) { s.beta = Beta::Step; },
+                        [](DecodeSpec &s) { s.gate = Gate::Fixed; },
+                        [](DecodeSpec &s) { s.hasStepLimits = true; },
                         [](DecodeSpec &s) { s.hasSeparateQkv = true; },
                         [](DecodeSpec &s) { s.hasForceFlush = false; },
                         [](DecodeSpec &s) { s.hasRingIndices = true; },
@@ -136,6 +140,59 @@ TEST_CASE("materialize does not care about tokens", "[error]") {
     spec.isCircular = true;
     CHECK(validated(spec).message == "");
   }
+}
+
+TEST_CASE("where d and g come from", "[error]") {
+  DecodeSpec mamba;
+  mamba.rule = Rule::Additive;
+  mamba.beta = Beta::Step;
+  for (Family family : {Family::Replay, Family::Packed}) {
+    mamba.family = family;
+    mamba.ringDepth = family == Family::Packed ? 1 : 16;
+    checkRefused(
+        mamba,
+        {{[](DecodeSpec &s) { s.rule = Rule::Delta; },
+          "beta: step is not allowed with rule delta; it needs rule additive, "
+          "since a step has no upper bound"},
+         {[](DecodeSpec &s) { s.isKda = true; },
+          "beta: step is not allowed for KDA; an a of each channel is no number "
+          "for the whole token"},
+         {[](DecodeSpec &s) { s.gate = Gate::LogDecay; },
+          "beta: step is not allowed with gate logDecay; it needs gate softplus "
+          "or rate, which have a step"},
+         {[](DecodeSpec &s) { s.gate = Gate::Fixed; },
+          "beta: step is not allowed with gate fixed; it needs gate softplus or "
+          "rate, which have a step"},
+         {[](DecodeSpec &s) { s.gate = Gate::LowerBound; },
+          "beta: step is not allowed with gate lowerBound; it needs gate "
+          "softplus or rate, which have a step"},
+         {[](DecodeSpec &s) { s.hasStepLimits = true, s.beta = Beta::One; },
+          "hasStepLimits: true is not allowed with beta one; it needs beta "
+          "step"},
+         {[](DecodeSpec &s) {
+            s.gate = Gate::Fixed, s.beta = Beta::One, s.isKda = true;
+          },
+          "gate: fixed is not allowed for KDA; a number for each head is no "
+          "gate over K"}});
+    checkAllowed(mamba, {[](DecodeSpec &s) { s.hasStepLimits = true; },
+                         [](DecodeSpec &s) { s.gate = Gate::Rate; },
+                         [](DecodeSpec &s) { s.skip = Skip::Channel; },
+                         [](DecodeSpec &s) { s.hasOutGate = true; },
+                         [](DecodeSpec &s) { s.beta = Beta::Sigmoid; },
+                         [](DecodeSpec &s) { s.readout = Readout::Rebuild; }});
+  }
+  // An additive rule has no sums in its ring, and no use for short keys.
+  checkRefused(prefix(),
+               {{[](DecodeSpec &s) { s.rule = Rule::Additive; },
+                 "ringFormat: prefix is not allowed with rule additive; it must "
+                 "be raw"}});
+  checkRefused(predecayed(),
+               {{[](DecodeSpec &s) {
+                   s.rule = Rule::Additive;
+                   s.qkL2Norm = false, s.hasUnitKeys = true;
+                 },
+                 "ringFormat: predecayed is not allowed with rule additive; it "
+                 "must be raw"}});
 }
 
 TEST_CASE("ring formats of running sums", "[error]") {

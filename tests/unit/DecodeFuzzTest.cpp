@@ -71,6 +71,16 @@ TEST_CASE("random cases are legal and reach every option", "[fuzz]") {
     count("gate given", spec.gate == Gate::LogDecay);
     count("beta up to 2", spec.beta == Beta::TwiceSigmoid);
     count("beta given", spec.beta == Beta::Given);
+    count("step", spec.beta == Beta::Step);
+    count("step with limits", spec.hasStepLimits);
+    count("beta 1 of the delta rule",
+          spec.beta == Beta::One && spec.rule == Rule::Delta);
+    count("gate fixed", spec.gate == Gate::Fixed);
+    count("gate of a rate", spec.gate == Gate::Rate);
+    count("additive KDA", spec.rule == Rule::Additive && spec.isKda);
+    count("skip of heads", spec.skip == Skip::Head);
+    count("skip of channels", spec.skip == Skip::Channel);
+    count("out gate", spec.hasOutGate);
     count("sums of more value heads than key heads",
           spec.ringFormat == RingFormat::Prefix &&
               spec.numValueHeads > spec.numKeyHeads);

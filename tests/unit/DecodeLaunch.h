@@ -54,6 +54,8 @@ public:
     int64_t unused;
     args.aLog = make(spec.paramType, 1, HV, unused);
     args.dtBias = make(spec.biasType, 1, HV * G, unused);
+    args.skip = make(spec.biasType, 1, HV * V, unused);
+    args.outGate = make(spec.actType, tokens, HV * V, args.outGateStride);
     args.out = make(spec.outType, tokens, HV * V, args.outStride);
     args.state = make(spec.stateType, slots, HV * V * K, args.statePitch);
     args.dRing = make(spec.ringType, slots, HV * L * V, args.dPitch);
@@ -84,9 +86,13 @@ public:
       t.tokenOffsets.set(row, 0, row * tokensPerRow(spec));
     for (int hv = 0; hv < HV; ++hv) {
       t.aLog.set(0, hv, 0.3 * normal(random));
+      if (spec.gate == Gate::Fixed || spec.gate == Gate::Rate)
+        t.aLog.set(0, hv, -std::exp(t.aLog.get(0, hv)));
       for (int i = 0; i < G; ++i)
         t.dtBias.set(0, hv * G + i, 0.1 * normal(random));
     }
+    for (int i = 0; i < HV * V && spec.skip != Skip::None; ++i)
+      t.skip.set(0, i, normal(random));
     for (int slot = 0; slot < slots; ++slot) {
       for (int i = 0; i < HV * V * K; ++i)
         t.state.set(slot, i, 0.3 * normal(random));
@@ -116,7 +122,12 @@ public:
         for (int i = 0; i < gateWidth(spec); ++i)
           t.a.set(row, hv * gateWidth(spec) + i, 0.5 * normal(random));
         t.b.set(row, hv, normal(random));
+        if (spec.gate == Gate::LogDecay && spec.rule == Rule::Additive)
+          for (int i = hv * gateWidth(spec); i < (hv + 1) * gateWidth(spec); ++i)
+            t.a.set(row, i, -std::abs(t.a.get(row, i)));
       }
+      for (int i = 0; i < HV * spec.headDimV && spec.hasOutGate; ++i)
+        t.outGate.set(row, i, normal(random));
     }
   }
 

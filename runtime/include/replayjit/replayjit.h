@@ -40,6 +40,7 @@
 #define REPLAYJIT_REPLAYJIT_H
 
 #include "replayjit/replayjit_launch.h"
+#include "replayjit/replayjit_error.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -47,8 +48,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-#define REPLAYJIT_API __attribute__((visibility("default")))
 
 /*===- Versions -----------------------------------------------------------===*/
 
@@ -66,39 +65,6 @@ REPLAYJIT_API uint32_t replayjit_api_version(void);
 REPLAYJIT_API const char *replayjit_version(void);
 /* 1 if this build can compile; 0 if it only runs what is cached. */
 REPLAYJIT_API int32_t replayjit_has_compiler(void);
-
-/*===- Errors -------------------------------------------------------------===*/
-
-typedef struct replayjit_error_t replayjit_error_t;
-
-typedef enum replayjit_code_t {
-  REPLAYJIT_OK = 0,
-  REPLAYJIT_INVALID_ARGUMENT = 1, /* A field or argument breaks a rule. */
-  REPLAYJIT_UNSUPPORTED = 2,      /* Legal; this target or build cannot. */
-  REPLAYJIT_COMPILE_FAILED = 3,   /* A bug of the compiler's: please report. */
-  REPLAYJIT_ASSEMBLE_FAILED = 4,  /* The assembler refused; see the log. */
-  REPLAYJIT_NOT_FOUND = 5,    /* A tool, driver, file or kernel is missing. */
-  REPLAYJIT_DRIVER_ERROR = 6, /* A CUDA call failed. */
-  REPLAYJIT_EXECUTION_FAULT = 7, /* The emulation met a hazard. */
-  REPLAYJIT_STORAGE_FAILED = 8,  /* The file system refused. */
-  REPLAYJIT_OUT_OF_MEMORY = 9,   /* The host's; a GPU's is a DRIVER_ERROR. */
-  REPLAYJIT_INTERNAL = 10        /* A bug of the library's: please report. */
-} replayjit_code_t;
-
-/* A replayjit_code_t; REPLAYJIT_OK for NULL. Later minors may add codes. */
-REPLAYJIT_API int32_t replayjit_error_code(const replayjit_error_t *error);
-/* One sentence: what was asked, what was found, what is allowed. The strings
- * live as long as the error and are never NULL; they are empty for a NULL
- * error. */
-REPLAYJIT_API const char *
-replayjit_error_message(const replayjit_error_t *error);
-/* The stage of compiling or loading that failed ("tiles", "emit PTX",
- * "assemble", "load", ...), or "". */
-REPLAYJIT_API const char *replayjit_error_stage(const replayjit_error_t *error);
-/* What an assembler or the driver printed, some lines, or "". */
-REPLAYJIT_API const char *replayjit_error_log(const replayjit_error_t *error);
-/* NULL is allowed. */
-REPLAYJIT_API void replayjit_error_destroy(replayjit_error_t *error);
 
 /*===- Specs: what a kernel computes --------------------------------------===*/
 
@@ -120,14 +86,29 @@ typedef enum replayjit_type_t {
 typedef enum replayjit_gate_t {
   REPLAYJIT_GATE_SOFTPLUS = 0,    /* g = -exp(A_log) softplus(x) */
   REPLAYJIT_GATE_LOWER_BOUND = 1, /* g = lower_bound sigmoid(exp(A_log) x) */
-  REPLAYJIT_GATE_LOG_DECAY = 2    /* g = a */
+  REPLAYJIT_GATE_LOG_DECAY = 2,   /* g = a */
+  REPLAYJIT_GATE_FIXED = 3,       /* g = A_log */
+  REPLAYJIT_GATE_RATE = 4 /* g = A softplus(x): A_log holds A = -exp(A_log) */
 } replayjit_gate_t;
 
 typedef enum replayjit_beta_t {
   REPLAYJIT_BETA_SIGMOID = 0,
   REPLAYJIT_BETA_TWICE_SIGMOID = 1, /* Up to 2 */
-  REPLAYJIT_BETA_GIVEN = 2          /* beta = b */
+  REPLAYJIT_BETA_GIVEN = 2,         /* beta = b */
+  REPLAYJIT_BETA_STEP = 3,          /* beta = softplus(x), as in the gate */
+  REPLAYJIT_BETA_ONE = 4            /* beta = 1 */
 } replayjit_beta_t;
+
+typedef enum replayjit_rule_t {
+  REPLAYJIT_RULE_DELTA = 0,   /* d = beta (v - S diag(alpha) k) */
+  REPLAYJIT_RULE_ADDITIVE = 1 /* d = beta v */
+} replayjit_rule_t;
+
+typedef enum replayjit_skip_t {
+  REPLAYJIT_SKIP_NONE = 0,
+  REPLAYJIT_SKIP_HEAD = 1,   /* o += D v, where D is [HV] */
+  REPLAYJIT_SKIP_CHANNEL = 2 /* D is [HV, V] */
+} replayjit_skip_t;
 
 typedef enum replayjit_ring_format_t {
   REPLAYJIT_RING_RAW = 0,       /* g and k */
@@ -186,17 +167,19 @@ typedef struct replayjit_decode_spec_t {
   /* Tokens between two flushes, L; packed has no ring, so 1; 1 to 64 [16] */
   int32_t ring_depth;
   int32_t act_type;   /* Type of q, k and v [bf16] */
-  int32_t gate_type;  /* Type of a, of which the gate is made [bf16] */
+  /* Type of a, of which the gate is made, and the step [bf16] */
+  int32_t gate_type;
   int32_t beta_type;  /* Type of b, of which beta is made [bf16] */
   int32_t param_type; /* Type of A_log [fp32] */
-  int32_t bias_type;  /* Type of dt_bias [fp32] */
+  int32_t bias_type;  /* Type of dt_bias, and of D [fp32] */
   int32_t out_type;   /* Type of the output [bf16] */
   int32_t state_type; /* Type of the state [fp32] */
   int32_t ring_type; /* Type of the ring's d and k; its gates are fp32 [fp32] */
   int32_t index_type; /* Type of all indices [int32] */
   int32_t qk_l2_norm; /* q and k are L2-normalized over K (eps 1e-6) [1] */
   /* How a decay follows from a; with logDecay, a is its logarithm, and there
-   * is no A_log and no dt_bias: a replayjit_gate_t [softplus] */
+   * is no A_log and no dt_bias; with fixed, A_log is, and there is no a; with
+   * rate, A_log holds -exp of itself: a replayjit_gate_t [softplus] */
   int32_t gate;
   int32_t beta_round;      /* beta is rounded through the type of b [0] */
   int32_t has_force_flush; /* The force_flush argument is present [1] */
@@ -234,7 +217,9 @@ typedef struct replayjit_decode_spec_t {
    * launcher passes to the replay kernel, all dense: a replayjit_abi_t
    * [native] */
   int32_t abi;
-  int32_t beta; /* How beta follows from b: a replayjit_beta_t [sigmoid] */
+  /* How beta follows from b; with step, it is softplus(a + dt_bias), and with
+   * one, 1, and there is no b: a replayjit_beta_t [sigmoid] */
+  int32_t beta;
   /* Predecayed rings without the L2 norm: the caller's keys have a norm of 1
    * or less [0] */
   int32_t has_unit_keys;
@@ -247,6 +232,14 @@ typedef struct replayjit_decode_spec_t {
    * the token's q, k, v, a and b, or all arguments: a replayjit_dependents_t
    * [token] */
   int32_t dependents;
+  /* What a token adds along its key: what the state lacks of v, or v; each
+   * times beta: a replayjit_rule_t [delta] */
+  int32_t rule;
+  /* What else goes into the output: D v, where D has a number for each value
+   * head, or for each channel of it: a replayjit_skip_t [none] */
+  int32_t skip;
+  int32_t has_out_gate; /* The output is multiplied by silu(z), of a z as v [0] */
+  int32_t has_step_limits; /* The step is cut to step_min and step_max [0] */
 } replayjit_decode_spec_t;
 
 /* Choices that change speed; see replayjit_target_choose_tuning. */
@@ -276,9 +269,9 @@ REPLAYJIT_API void
 replayjit_decode_tuning_init(replayjit_decode_tuning_t *tuning,
                              size_t struct_size);
 
-/* The shape and gate of a shipped model on one rank of `tensor_parallel`:
- * "qwen3-next", "qwen3.5-27b", "qwen3.5-397b", "kimi-linear", "kimi-k3" or
- * "ling-flash". Other fields get their defaults. `spec` is initialized. */
+/* The shape and the rule of a shipped model on one rank of `tensor_parallel`:
+ * "qwen3-next", "kimi-linear", "nemotron-h-8b", .. (an unknown name is refused
+ * with the list). Other fields get their defaults. `spec` is initialized. */
 REPLAYJIT_API replayjit_error_t *
 replayjit_decode_spec_from_model(replayjit_decode_spec_t *spec,
                                  const char *model, int32_t tensor_parallel);
@@ -575,9 +568,9 @@ typedef struct replayjit_decode_args_t {
   int64_t state_pitch;        /* From slot to slot, >= HV*V*K */
   uint64_t q; /* [tokens, 2*H*K + HV*V], q then k then v; or q */
   int64_t q_stride;           /* Of a row of q, or of all three */
-  uint64_t a;                 /* GDN [tokens, HV]; KDA [tokens, HV, K] */
+  uint64_t a; /* GDN [tokens, HV]; KDA [tokens, HV, K]; unless GATE_FIXED */
   int64_t a_stride;
-  uint64_t b; /* [tokens, HV] */
+  uint64_t b; /* [tokens, HV], unless BETA_STEP or BETA_ONE */
   int64_t b_stride;
   uint64_t a_log;   /* [HV] */
   uint64_t dt_bias; /* GDN [HV]; KDA [HV, K] */
@@ -608,6 +601,11 @@ typedef struct replayjit_decode_args_t {
   int32_t layer;              /* What an error word calls this launch */
   uint64_t token_counts;      /* [B] int32, if TOKENS_COUNTED: 0..T */
   uint64_t token_offsets;     /* [B + 1] int32, if TOKENS_RAGGED */
+  uint64_t skip;              /* D: [HV], or [HV, V] if SKIP_CHANNEL */
+  uint64_t out_gate;          /* z: [tokens, HV, V], if has_out_gate */
+  int64_t out_gate_stride;
+  float step_min; /* If has_step_limits: 0 or more [0], */
+  float step_max; /* and step_min or more [infinity] */
   int32_t tokens;             /* Those of all rows, if TOKENS_RAGGED */
 } replayjit_decode_args_t;
 
