@@ -129,6 +129,9 @@ public:
     CompiledKernel kernel;
     kernel.name = "produce";
     kernel.target = device.target();
+    using Kind = KernelParam::Kind;
+    kernel.signature.params = {{"from", Kind::Pointer, 0},
+                               {"to", Kind::Pointer, 8}};
     kernel.signature.bytes = 16;
     kernel.launch = {1, 256, 0};
     kernel.ptx = producer(beginning);
