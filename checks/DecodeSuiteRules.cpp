@@ -92,8 +92,7 @@ void addRules(std::vector<DecodeCase> &cases, const Target &target) {
     for (const Variation &variation : variations) {
       DecodeProblem problem = baseProblem(Readout::OutputOnly);
       problem.spec.family = family;
-      addCase(cases,
-              fmt::format("rules-{}-{}", wordOf(family), variation.name),
+      addCase(cases, fmt::format("rules-{}-{}", wordOf(family), variation.name),
               problem, variation, target);
       DecodeProblem &added = cases.back().problem;
       if (family == Family::Replay)
@@ -108,8 +107,9 @@ void addRules(std::vector<DecodeCase> &cases, const Target &target) {
 
 /// The presets.
 void addRulesReal(std::vector<DecodeCase> &cases, const Target &target) {
-  for (const char *model : {"nemotron-h-8b", "nemotron-nano-9b-v2",
-                            "granite-4-h-small", "falcon-h1-1.5b", "minimax-01"})
+  for (const char *model :
+       {"nemotron-h-8b", "nemotron-nano-9b-v2", "granite-4-h-small",
+        "falcon-h1-1.5b", "minimax-01"})
     for (Family family : {Family::Replay, Family::Packed})
       for (int batch : {1, 16}) {
         DecodeCase added;
@@ -123,8 +123,7 @@ void addRulesReal(std::vector<DecodeCase> &cases, const Target &target) {
         problem.steps = batch == 1 ? 20 : 6;
         problem.staggered = family == Family::Replay;
         problem.tuning = chooseTuning(problem.spec, batch, target);
-        added.name =
-            fmt::format("{}-{}-b{}", model, wordOf(family), batch);
+        added.name = fmt::format("{}-{}-b{}", model, wordOf(family), batch);
         cases.push_back(std::move(added));
       }
 }

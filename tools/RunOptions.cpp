@@ -39,7 +39,7 @@ void RunOptions::addTo(CLI::App &app) {
              "--suite", suite,
              "A list of kernels instead of one: small, emulation, real, "
              "gpu (emulation and real), kda, kda-real, packed, formats, "
-              "indices, materialize, verify, triton, rules, rules-real or long")
+             "indices, materialize, verify, triton, rules, rules-real or long")
           ->group(many);
   app.add_option("--filter", filter, "Only those whose name contains this")
       ->needs(chosen)

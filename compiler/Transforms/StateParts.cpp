@@ -85,9 +85,9 @@ Value StateParts::isThere(TileBuilder &b, Value row, int64_t count) const {
 /// The physical row after the newest, 1..L: rows below it are newer than those
 /// from it on.
 Value StateParts::afterNewest(TileBuilder &b) const {
-  Value newest = b.remI(
-      b.addI(op.getBase(), b.addI(op.getCount(), b.i32(ringSize() - 1))),
-      ringSize());
+  Value newest =
+      b.remI(b.addI(op.getBase(), b.addI(op.getCount(), b.i32(ringSize() - 1))),
+             ringSize());
   return b.addI(newest, b.i32(1));
 }
 
@@ -104,15 +104,14 @@ static Value newerSum(TileBuilder &b, Value gates, bool reverse) {
 Value StateParts::scanWrapped(TileBuilder &b, Value gates) const {
   auto type = cast<RankedTensorType>(gates.getType());
   int64_t count = type.getDimSize(0);
-  Value isNew =
-      b.isBelow(b.iota(count), b.splat(afterNewest(b), {count}));
+  Value isNew = b.isBelow(b.iota(count), b.splat(afterNewest(b), {count}));
   if (type.getRank() == 2)
     isNew = b.spread(isNew, 1, type.getDimSize(1));
   Value none = b.constant(0, gates);
   Value newer = b.select(isNew, gates, none);
   Value total = b.reduce(newer, 0);
-  total = type.getRank() == 2 ? b.spread(total, 0, count)
-                              : b.splat(total, {count});
+  total =
+      type.getRank() == 2 ? b.spread(total, 0, count) : b.splat(total, {count});
   Value older = b.select(isNew, none, gates);
   return b.select(isNew, newerSum(b, newer, /*reverse=*/true),
                   b.add(newerSum(b, older, /*reverse=*/true), total));
@@ -208,8 +207,8 @@ StateParts::Step StateParts::stepAt(TileBuilder &b, Value index,
   // first the newer rows, at last the others.
   int32_t end = llvm::divideCeil(ringSize(), chunk) * chunk;
   Value after = afterNewest(b);
-  Value first = b.subI(b.subI(after, b.i32(1)),
-                       b.remI(b.subI(after, b.i32(1)), chunk));
+  Value first =
+      b.subI(b.subI(after, b.i32(1)), b.remI(b.subI(after, b.i32(1)), chunk));
   Value row = b.remI(b.addI(b.subI(first, index), b.i32(end)), end);
   Value isFirst = b.isEqual(index, b.i32(0));
   Value isLast = b.isEqual(index, b.i32(end));
@@ -234,8 +233,8 @@ Value StateParts::formInSteps(TileBuilder &b, Value column, int64_t width,
   SmallVector<Value> carried = {tile};
   if (isScanned())
     carried.push_back(perColumn ? b.zeros({width}) : b.f32(-0.0));
-  auto loop =
-      scf::ForOp::create(b, b.i32(0), lastStep(b, chunk), b.i32(chunk), carried);
+  auto loop = scf::ForOp::create(b, b.i32(0), lastStep(b, chunk), b.i32(chunk),
+                                 carried);
   b.setInsertionPointToStart(loop.getBody());
   auto [row, wanted] = stepAt(b, loop.getInductionVar(), chunk);
   Value gates, own;

@@ -59,15 +59,15 @@ static constexpr auto decodeTable = linked(std::to_array<Argument>({
     stride(MEMBER(statePitch), "state"),
     pointer(MEMBER(q), act, {perToken, qkv}, Input, Wide)
         .ofToken()
-        .says("q then k then v; or q alone, [tokens, H, K], if has_separate_qkv"),
+        .says(
+            "q then k then v; or q alone, [tokens, H, K], if has_separate_qkv"),
     stride(MEMBER(qStride), "q"),
 
     pointer(MEMBER(a), gate, {perToken, HV, channels}, Input, WideIfKda)
         .only(ifGateInput)
         .ofToken(),
     stride(MEMBER(aStride), "a"),
-    pointer(MEMBER(b), beta, {perToken, HV}, Input).only(ifBetaInput)
-        .ofToken(),
+    pointer(MEMBER(b), beta, {perToken, HV}, Input).only(ifBetaInput).ofToken(),
     stride(MEMBER(bStride), "b"),
     pointer(MEMBER(aLog), param, {HV}, Input)
         .only(ifLogRate)

@@ -230,9 +230,10 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
     fact<&DecodeSpec::gate>({
         .name = "gate",
         .in = ofTokens,
-        .doc = "How a decay follows from a; with logDecay, a is its logarithm, "
-               "and there is no A_log and no dt_bias; with fixed, A_log is, and "
-               "there is no a; with rate, A_log holds -exp of itself",
+        .doc =
+            "How a decay follows from a; with logDecay, a is its logarithm, "
+            "and there is no A_log and no dt_bias; with fixed, A_log is, and "
+            "there is no a; with rate, A_log holds -exp of itself",
         .flag = "--gate",
         .parts = {"", "lowerbound", "logdecay", "fixedgate", "rate"},
         .isImplied = hasBoundedFormat,
@@ -384,8 +385,9 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
     fact<&DecodeSpec::beta>({
         .name = "beta",
         .in = ofTokens,
-        .doc = "How beta follows from b; with step, it is softplus(a + dt_bias), "
-               "and with one, 1, and there is no b",
+        .doc =
+            "How beta follows from b; with step, it is softplus(a + dt_bias), "
+            "and with one, 1, and there is no b",
         .flag = "--beta",
         .parts = {"", "twobeta", "givenbeta", "step", "onebeta"},
         .isMinor = true,

@@ -84,8 +84,8 @@ static Status checkRingFormat(const DecodeSpec &spec) {
 static Status checkRule(const DecodeSpec &spec) {
   auto refused = [](const char *field, std::string_view value,
                     std::string_view where, std::string_view need) {
-    return Status::invalid(fmt::format("{}: {} is not allowed {}; {}", field,
-                                       value, where, need));
+    return Status::invalid(
+        fmt::format("{}: {} is not allowed {}; {}", field, value, where, need));
   };
   if (!traitsOf(spec).tokens)
     return Status::ok();

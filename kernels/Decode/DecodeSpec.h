@@ -138,8 +138,8 @@ enum class Dependents : uint8_t {
   All,
 };
 template <>
-inline constexpr std::array<std::string_view, 2> wordsOf<Dependents> = {
-    "token", "all"};
+inline constexpr std::array<std::string_view, 2> wordsOf<Dependents> = {"token",
+                                                                        "all"};
 
 /// How a launch hands over its arguments.
 enum class LaunchAbi : uint8_t {

@@ -4,9 +4,9 @@
 // space, "checked" is what stands in the configuration classes and pages of the
 // transformers package, version 5: heads, V, groups and K (d_state) of
 // NemotronHConfig's default, heads, V and K of FalconH1Config's table, and the
-// fixed decays of MiniMax, exp(-slope). The others' configuration files were not
-// at hand, so their sizes are unconfirmed: for Bamba and Granite the classes only
-// default to K = 256.
+// fixed decays of MiniMax, exp(-slope). The others' configuration files were
+// not at hand, so their sizes are unconfirmed: for Bamba and Granite the
+// classes only default to K = 256.
 //
 //===----------------------------------------------------------------------===//
 

@@ -146,7 +146,8 @@ TokenProgram::GateValues TokenProgram::readGate() {
   };
   Value a, bias, beta, aLog;
   if (hasGateInput(spec))
-    a = perChannel("a", spec.gateType, b.mulI(tokenPlace, b.argument("aStride")));
+    a = perChannel("a", spec.gateType,
+                   b.mulI(tokenPlace, b.argument("aStride")));
   if (hasBias(spec))
     bias = perChannel("dtBias", spec.biasType, b.i64(0));
   if (hasBetaInput(spec))
@@ -314,8 +315,7 @@ void TokenProgram::liveRow() {
       sk = b.mul(alpha, sk);
   }
   token.d = update(token, sk);
-  Value o =
-      output(token, b.fma(token.d, b.splat(token.kq, token.v), sq));
+  Value o = output(token, b.fma(token.d, b.splat(token.kq, token.v), sq));
   Value out = outView();
   b.storeTile(o, out);
   leave(state, token, total);

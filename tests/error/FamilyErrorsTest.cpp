@@ -155,13 +155,16 @@ TEST_CASE("where d and g come from", "[error]") {
           "beta: step is not allowed with rule delta; it needs rule additive, "
           "since a step has no upper bound"},
          {[](DecodeSpec &s) { s.isKda = true; },
-          "beta: step is not allowed for KDA; an a of each channel is no number "
+          "beta: step is not allowed for KDA; an a of each channel is no "
+          "number "
           "for the whole token"},
          {[](DecodeSpec &s) { s.gate = Gate::LogDecay; },
-          "beta: step is not allowed with gate logDecay; it needs gate softplus "
+          "beta: step is not allowed with gate logDecay; it needs gate "
+          "softplus "
           "or rate, which have a step"},
          {[](DecodeSpec &s) { s.gate = Gate::Fixed; },
-          "beta: step is not allowed with gate fixed; it needs gate softplus or "
+          "beta: step is not allowed with gate fixed; it needs gate softplus "
+          "or "
           "rate, which have a step"},
          {[](DecodeSpec &s) { s.gate = Gate::LowerBound; },
           "beta: step is not allowed with gate lowerBound; it needs gate "
@@ -182,10 +185,11 @@ TEST_CASE("where d and g come from", "[error]") {
                          [](DecodeSpec &s) { s.readout = Readout::Rebuild; }});
   }
   // An additive rule has no sums in its ring, and no use for short keys.
-  checkRefused(prefix(),
-               {{[](DecodeSpec &s) { s.rule = Rule::Additive; },
-                 "ringFormat: prefix is not allowed with rule additive; it must "
-                 "be raw"}});
+  checkRefused(
+      prefix(),
+      {{[](DecodeSpec &s) { s.rule = Rule::Additive; },
+        "ringFormat: prefix is not allowed with rule additive; it must "
+        "be raw"}});
   checkRefused(predecayed(),
                {{[](DecodeSpec &s) {
                    s.rule = Rule::Additive;

@@ -39,12 +39,14 @@ TEST_CASE("a change of any one fact changes the key") {
   };
   add(CacheKey::of({}, {}, hopper));
   // Each of a program that has it.
-  DecodeSpec replay, verify, predecayed, materialize;
+  DecodeSpec replay, verify, predecayed, materialize, overlapping;
   verify.family = Family::Verify;
   predecayed.ringFormat = RingFormat::Predecayed;
   materialize.family = Family::Materialize;
+  overlapping.programmaticLaunch = ProgrammaticLaunch::Late;
   for (const Fact<DecodeSpec> &fact : decodeFacts())
-    for (const DecodeSpec &base : {replay, verify, predecayed, materialize})
+    for (const DecodeSpec &base :
+         {replay, verify, predecayed, materialize, overlapping})
       if (fact.isIn(base)) {
         add(CacheKey::of(oneChanged(base, fact), {}, hopper));
         break;

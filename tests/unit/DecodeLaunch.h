@@ -123,7 +123,8 @@ public:
           t.a.set(row, hv * gateWidth(spec) + i, 0.5 * normal(random));
         t.b.set(row, hv, normal(random));
         if (spec.gate == Gate::LogDecay && spec.rule == Rule::Additive)
-          for (int i = hv * gateWidth(spec); i < (hv + 1) * gateWidth(spec); ++i)
+          for (int i = hv * gateWidth(spec); i < (hv + 1) * gateWidth(spec);
+               ++i)
             t.a.set(row, i, -std::abs(t.a.get(row, i)));
       }
       for (int i = 0; i < HV * spec.headDimV && spec.hasOutGate; ++i)

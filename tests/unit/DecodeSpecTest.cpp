@@ -294,7 +294,8 @@ TEST_CASE("a name says every specialized fact", "[spec]") {
              {{SPEC(paramType = DataType::BF16), SPEC(hasUnitKeys = true)}});
   without.beta = Beta::Given;
   checkNames(names, without, {}, {{SPEC(betaRound = true)}});
-  // Without an a and a b, or an A_log, their types say nothing; D is as dt_bias.
+  // Without an a and a b, or an A_log, their types say nothing; D is as
+  // dt_bias.
   without = spec;
   without.gate = Gate::Fixed;
   without.beta = Beta::One;
@@ -391,33 +392,30 @@ TEST_CASE("model presets split their heads over ranks", "[spec]") {
     int k = 128, v = 128;
     Beta beta = Beta::Sigmoid;
   };
-  for (const Row &row : {Row{"qwen3-next", 1, 16, 32},
-                         {"qwen3-next", 4, 4, 8},
-                         {"qwen3.5-27b", 1, 16, 48},
-                         {"qwen3.5-27b", 8, 2, 6},
-                         {"qwen3.5-397b", 1, 16, 64},
-                         {"qwen3.5-397b", 8, 2, 8},
-                         {"kimi-linear", 1, 32, 32, true},
-                         {"kimi-linear", 8, 4, 4, true},
-                         {"kimi-k3", 1, 96, 96, true, Gate::LowerBound},
-                         {"kimi-k3", 8, 12, 12, true, Gate::LowerBound},
-                         {"ling-flash", 4, 8, 8, true, Gate::LowerBound},
-                         {"nemotron-h-8b", 8, 1, 16, false, Gate::Softplus, 128,
-                          64, Beta::Step},
-                         {"nemotron-3-super", 2, 4, 64, false, Gate::Softplus,
-                          128, 64, Beta::Step},
-                         {"nemotron-nano-9b-v2", 1, 8, 128, false,
-                          Gate::Softplus, 128, 80, Beta::Step},
-                         {"granite-4-h-small", 4, 1, 32, false, Gate::Softplus,
-                          128, 64, Beta::Step},
-                         {"bamba-9b", 1, 1, 128, false, Gate::Softplus, 128, 64,
-                          Beta::Step},
-                         {"falcon-h1-1.5b", 2, 1, 24, false, Gate::Softplus,
-                          256, 64, Beta::Step},
-                         {"falcon-h1-7b", 1, 1, 24, false, Gate::Softplus, 256,
-                          128, Beta::Step},
-                         {"minimax-01", 8, 8, 8, false, Gate::Fixed, 128, 128,
-                          Beta::One}}) {
+  for (const Row &row :
+       {Row{"qwen3-next", 1, 16, 32},
+        {"qwen3-next", 4, 4, 8},
+        {"qwen3.5-27b", 1, 16, 48},
+        {"qwen3.5-27b", 8, 2, 6},
+        {"qwen3.5-397b", 1, 16, 64},
+        {"qwen3.5-397b", 8, 2, 8},
+        {"kimi-linear", 1, 32, 32, true},
+        {"kimi-linear", 8, 4, 4, true},
+        {"kimi-k3", 1, 96, 96, true, Gate::LowerBound},
+        {"kimi-k3", 8, 12, 12, true, Gate::LowerBound},
+        {"ling-flash", 4, 8, 8, true, Gate::LowerBound},
+        {"nemotron-h-8b", 8, 1, 16, false, Gate::Softplus, 128, 64, Beta::Step},
+        {"nemotron-3-super", 2, 4, 64, false, Gate::Softplus, 128, 64,
+         Beta::Step},
+        {"nemotron-nano-9b-v2", 1, 8, 128, false, Gate::Softplus, 128, 80,
+         Beta::Step},
+        {"granite-4-h-small", 4, 1, 32, false, Gate::Softplus, 128, 64,
+         Beta::Step},
+        {"bamba-9b", 1, 1, 128, false, Gate::Softplus, 128, 64, Beta::Step},
+        {"falcon-h1-1.5b", 2, 1, 24, false, Gate::Softplus, 256, 64,
+         Beta::Step},
+        {"falcon-h1-7b", 1, 1, 24, false, Gate::Softplus, 256, 128, Beta::Step},
+        {"minimax-01", 8, 8, 8, false, Gate::Fixed, 128, 128, Beta::One}}) {
     Result<DecodeSpec> spec = modelPreset(row.model, row.ranks);
     REQUIRE(spec);
     CHECK(spec->numKeyHeads == row.keyHeads);

@@ -1,8 +1,8 @@
 //===- OtherRulesTest.cpp - Other models by the formulas of their papers --===//
 //
 // Recurrences in fp64, each written from its paper and in its words; they know
-// neither our reference nor its rules. The fp64 reference and the kernels of the
-// test device must do the same, over more steps than a ring has rows.
+// neither our reference nor its rules. The fp64 reference and the kernels of
+// the test device must do the same, over more steps than a ring has rows.
 //
 //===----------------------------------------------------------------------===//
 
@@ -55,9 +55,9 @@ Vector mamba2(Model &head, const Mamba2Token &token) {
   return y;
 }
 
-/// "Lightning Attention-2" (Qin et al., 2024), which MiniMax-01 has: kv = lambda
-/// kv + k^T v, o = q kv, with lambda = exp(-slope) of the head; "Retentive
-/// Network" (Sun et al., 2023) is the same with gamma.
+/// "Lightning Attention-2" (Qin et al., 2024), which MiniMax-01 has: kv =
+/// lambda kv + k^T v, o = q kv, with lambda = exp(-slope) of the head;
+/// "Retentive Network" (Sun et al., 2023) is the same with gamma.
 Vector lightning(Model &head, double lambda, const Vector &q, const Vector &k,
                  const Vector &v) {
   Vector o(head.V);
@@ -89,8 +89,8 @@ Vector gla(Model &head, const Vector &alpha, const Vector &q, const Vector &k,
 //===----------------------------------------------------------------------===//
 
 /// The outputs of head `hv` of a row at the inputs of `launch`.
-using StepFn = std::function<Vector(const Launch &launch, Model &head, int row,
-                                    int hv)>;
+using StepFn =
+    std::function<Vector(const Launch &launch, Model &head, int row, int hv)>;
 
 Vector slice(const HostTensor &tensor, int row, int64_t first, int count) {
   Vector result(count);
@@ -110,8 +110,8 @@ double difference(const Vector &x, const Vector &y) {
   return std::sqrt(wrong / all);
 }
 
-/// Steps `launch` by `step`, and each head by `truth`. At the end all rows flush,
-/// so that the states can be compared too.
+/// Steps `launch` by `step`, and each head by `truth`. At the end all rows
+/// flush, so that the states can be compared too.
 void follow(Launch &launch, int steps, const std::function<void()> &step,
             const StepFn &truth, double bound) {
   const DecodeSpec &spec = launch.spec;
@@ -178,12 +178,13 @@ void check(DecodeSpec spec, const StepFn &truth) {
     {
       INFO("reference");
       auto launch = fresh();
-      follow(*launch, steps, [&] { replayStep(spec, launch->args); }, truth,
-             1e-6);
+      follow(
+          *launch, steps, [&] { replayStep(spec, launch->args); }, truth, 1e-6);
     }
     auto launch = fresh();
     TestKernel kernel(spec, launch->args.batch);
-    follow(*launch, steps, [&] { kernel.step(*launch); }, truth, 2e-6);
+    follow(
+        *launch, steps, [&] { kernel.step(*launch); }, truth, 2e-6);
   }
 }
 
@@ -228,8 +229,12 @@ TEST_CASE("Mamba-2", "[kernel][device]") {
   struct Sizes {
     int groups, heads, V, K;
   };
-  for (Sizes sizes : {Sizes{1, 4, 64, 128}, {8, 8, 64, 128}, {1, 3, 80, 128},
-                      {8, 16, 80, 128}, {1, 2, 64, 256}, {1, 1, 128, 256}}) {
+  for (Sizes sizes : {Sizes{1, 4, 64, 128},
+                      {8, 8, 64, 128},
+                      {1, 3, 80, 128},
+                      {8, 16, 80, 128},
+                      {1, 2, 64, 256},
+                      {1, 1, 128, 256}}) {
     DecodeSpec spec = makeSpec(sizes.groups, sizes.heads, sizes.K, sizes.V, 1);
     spec.beta = Beta::Step;
     spec.skip = Skip::Head;
@@ -277,8 +282,8 @@ TEST_CASE("gated linear attention", "[kernel][device]") {
       const DecodeTensors t = launch.tensors();
       Vector alpha(head.K);
       for (int j = 0; j < head.K; ++j)
-        alpha[j] = std::exp(
-            launch.spec.isKda ? t.a.get(row, hv * head.K + j) : t.a.get(row, hv));
+        alpha[j] = std::exp(launch.spec.isKda ? t.a.get(row, hv * head.K + j)
+                                              : t.a.get(row, hv));
       return gla(head, alpha, keyOf(t.q, launch.spec, row, hv),
                  keyOf(t.k, launch.spec, row, hv),
                  valueOf(t.v, launch.spec, row, hv));

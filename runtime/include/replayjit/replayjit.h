@@ -39,8 +39,8 @@
 #ifndef REPLAYJIT_REPLAYJIT_H
 #define REPLAYJIT_REPLAYJIT_H
 
-#include "replayjit/replayjit_launch.h"
 #include "replayjit/replayjit_error.h"
+#include "replayjit/replayjit_launch.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -238,7 +238,8 @@ typedef struct replayjit_decode_spec_t {
   /* What else goes into the output: D v, where D has a number for each value
    * head, or for each channel of it: a replayjit_skip_t [none] */
   int32_t skip;
-  int32_t has_out_gate; /* The output is multiplied by silu(z), of a z as v [0] */
+  int32_t
+      has_out_gate; /* The output is multiplied by silu(z), of a z as v [0] */
   int32_t has_step_limits; /* The step is cut to step_min and step_max [0] */
 } replayjit_decode_spec_t;
 
@@ -606,7 +607,7 @@ typedef struct replayjit_decode_args_t {
   int64_t out_gate_stride;
   float step_min; /* If has_step_limits: 0 or more [0], */
   float step_max; /* and step_min or more [infinity] */
-  int32_t tokens;             /* Those of all rows, if TOKENS_RAGGED */
+  int32_t tokens; /* Those of all rows, if TOKENS_RAGGED */
 } replayjit_decode_args_t;
 
 /* One layer of a materialize launch; an array of these lies in device memory,

@@ -57,8 +57,8 @@ replayjit_ring_cursor_advance(const replayjit_decode_spec_t *spec,
                               int32_t *write_pos, int32_t *base,
                               int32_t forced);
 /* The same after a launch of VERIFY: the first `accepted` of the row's tokens
- * hold, 0..T and at most as many as it had. Of other families it is 1. Forced is
- * the launch, which then folded the rows before the tokens, not these. */
+ * hold, 0..T and at most as many as it had. Of other families it is 1. Forced
+ * is the launch, which then folded the rows before the tokens, not these. */
 REPLAYJIT_API replayjit_error_t *
 replayjit_ring_cursor_accept(const replayjit_decode_spec_t *spec,
                              int32_t *write_pos, int32_t *base, int32_t forced,
