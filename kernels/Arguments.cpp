@@ -99,8 +99,11 @@ static std::string shapeText(const Argument &argument, const DecodeSpec *spec) {
     if (!extent.word)
       break;
     const char *comma = text.empty() ? "" : ", ";
+    // A row without drafts is a token.
+    const bool isRow =
+        spec && extent.word == perToken.word && !traitsOf(*spec).drafts;
     if (!spec || !extent.size)
-      text += fmt::format("{}{}", comma, extent.word);
+      text += fmt::format("{}{}", comma, isRow ? perRow.word : extent.word);
     else if (int64_t size = extent.size(*spec))
       text += fmt::format("{}{}", comma, size);
   }

@@ -427,7 +427,7 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
         .doc = "What a programmatic launch reads only once the kernel before "
                "has ended: the token's q, k, v, a and b, or all arguments",
         .flag = "--dependents",
-        .parts = {"", "depall"},
+        .parts = {"", "all"},
     }),
     fact<&DecodeSpec::rule>({
         .name = "rule",
@@ -444,7 +444,7 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
         .doc = "What else goes into the output: D v, where D has a number for "
                "each value head, or for each channel of it",
         .flag = "--skip",
-        .parts = {"", "skip", "skipv"},
+        .parts = {"", "d", "dv"},
         .isMinor = true,
         .draws = {Skip::None, Skip::None, Skip::Head, Skip::Channel},
     }),

@@ -93,7 +93,7 @@ static void check_arguments(void) {
   for (; replayjit_argument(decode, count); ++count)
     if (strcmp(replayjit_argument(decode, count)->name, "out") == 0)
       found = replayjit_argument(decode, count);
-  CHECK(count == 43 && found != NULL);
+  CHECK(count == 48 && found != NULL);
   CHECK(found->offset == offsetof(replayjit_decode_args_t, out));
   CHECK(found->type == REPLAYJIT_FIELD_U64 && found->is_wide == 1);
   CHECK(strcmp(found->stride, "out_stride") == 0);

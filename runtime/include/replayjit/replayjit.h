@@ -238,8 +238,8 @@ typedef struct replayjit_decode_spec_t {
   /* What else goes into the output: D v, where D has a number for each value
    * head, or for each channel of it: a replayjit_skip_t [none] */
   int32_t skip;
-  int32_t
-      has_out_gate; /* The output is multiplied by silu(z), of a z as v [0] */
+  /* The output is multiplied by silu(z), of a z as v [0] */
+  int32_t has_out_gate;
   int32_t has_step_limits; /* The step is cut to step_min and step_max [0] */
 } replayjit_decode_spec_t;
 
