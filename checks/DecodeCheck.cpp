@@ -42,49 +42,70 @@ void DecodeSession::compareState(int step, int64_t slot,
     checkpointQuarters[quarter].add(pools.state, slot, 0, S, step);
 }
 
-void DecodeSession::compareLiveRow(int step, int index, Row &row) {
-  const DecodeArgs args = arguments(/*onDevice=*/false);
-  const DecodeToken token = readToken(spec, args, index);
-  std::vector<double> history; // S before the token
-  if (row.now.keepsToken(spec))
-    history = recurrence.state(index);
+/// Compares token `t` of a live row, and steps the recurrence.
+void DecodeSession::compareToken(int step, int index, Row &row, int64_t t) {
+  const int64_t place = row.now.firstToken + t;
+  const DecodeToken token =
+      readToken(spec, arguments(/*onDevice=*/false), place);
   const DecodeRecurrence::Step truth = recurrence.step(index, token);
   ++report.liveRowSteps;
 
-  out.accept(index, 0, out.inner());
+  out.accept(place, 0, out.inner());
   for (int64_t e = 0; e < out.inner(); ++e)
-    if (out.isOutputPoison(index, e)) {
+    if (out.isOutputPoison(place, e)) {
       breakFlag(report, report.outputsAllWritten,
                 fmt::format("{} was not written at step {}",
-                            out.place(index, e), step));
+                            out.place(place, e), step));
       break;
     }
-  outSum.add(out, index, 0, truth.out, step);
+  outSum.add(out, place, 0, truth.out, step);
   if (int quarter = quarterOf(step, problem.steps); quarter >= 0)
-    outQuarters[quarter].add(out, index, 0, truth.out, step);
+    outQuarters[quarter].add(out, place, 0, truth.out, step);
 
-  const std::vector<double> &S = recurrence.state(index);
+  if (row.now.flushes && !row.now.keepsToken(spec))
+    return;
+  RingCursor end = row.now.end(spec);
+  end.writePos += int32_t(t);
+  compareAppended(step, row, end, token, truth.d);
+}
+
+/// Leaves the recurrence after those of the tokens that hold.
+void DecodeSession::compareLiveRow(int step, int index, Row &row) {
+  std::vector<double> &S = recurrence.state(index);
+  std::vector<double> history; // S before the tokens
+  if (row.now.keepsToken(spec))
+    history = S;
+  std::vector<double> heldState, heldSums;
+  for (int64_t t = 0; t < row.now.numTokens; ++t) {
+    if (t == row.accepted) {
+      heldState = S;
+      heldSums = row.sums;
+    }
+    compareToken(step, index, row, t);
+  }
+  checkZeros(step, row.now, row.now.numTokens);
   if (row.now.trackSlot >= 0)
     compareState(step, row.now.trackSlot, S);
   if (row.now.flushes) {
     ++report.flushes;
     compareState(step, row.now.dstSlot, history.empty() ? S : history);
   }
-  if (!row.now.flushes || row.now.keepsToken(spec))
-    compareAppended(step, row, token, truth.d);
+  if (row.accepted < row.now.numTokens) {
+    S = heldState;
+    row.sums = heldSums;
+  }
 }
 
-/// The ring row of the current token.
-void DecodeSession::compareAppended(int step, Row &row,
+/// A token in the ring row after those that `cursor` counts.
+void DecodeSession::compareAppended(int step, Row &row, RingCursor cursor,
                                     const DecodeToken &token,
                                     const std::vector<double> &d) {
   const int64_t slot = row.now.ringSlot;
-  const int m = row.now.cursor.writePos;
-  const int64_t place = ringRow(spec, row.now.cursor, m);
+  const int64_t place = ringRow(spec, cursor, cursor.writePos);
   acceptRing(slot, place);
 
   const bool hasSums = spec.ringFormat != RingFormat::Raw;
-  const bool startsRing = m == 0 || row.now.keepsToken(spec);
+  const bool startsRing = cursor.writePos == 0;
   for (int i = 0; i < HV * G; ++i)
     row.sums[i] = token.g[i] + (hasSums && !startsRing ? row.sums[i] : 0);
   for (int64_t hv = 0; hv < HV; ++hv) {
@@ -113,8 +134,9 @@ void DecodeSession::compareAppended(int step, Row &row,
 }
 
 /// Whatever a row wrote that shares its slot.
-void DecodeSession::acceptSharedRow(int index, const Row &row) {
-  out.accept(index, 0, out.inner());
+void DecodeSession::acceptSharedRow(const Row &row) {
+  for (int64_t t = 0; t < row.now.numPlaces; ++t)
+    out.accept(row.now.firstToken + t, 0, out.inner());
   pools.state.accept(row.now.dstSlot, 0, pools.state.inner());
   if (row.now.trackSlot >= 0)
     pools.state.accept(row.now.trackSlot, 0, pools.state.inner());
@@ -123,17 +145,22 @@ void DecodeSession::acceptSharedRow(int index, const Row &row) {
       acceptRing(row.now.ringSlot, place);
 }
 
-void DecodeSession::checkPaddingRow(int step, int index) {
-  out.accept(index, 0, out.inner());
-  for (int64_t e = 0; e < out.inner(); ++e)
-    if (out.view().get(index, e) != 0) {
-      breakFlag(report, report.paddingRowsZero,
-                fmt::format("{} of a padding row is {} instead of 0 at step "
-                            "{}",
-                            out.place(index, e), out.view().get(index, e),
-                            step));
-      return;
-    }
+/// The outputs of a row from its place `first` on, which no token has.
+void DecodeSession::checkZeros(int step, const DecodeRow &row, int64_t first) {
+  for (int64_t t = first; t < row.numPlaces; ++t) {
+    const int64_t place = row.firstToken + t;
+    out.accept(place, 0, out.inner());
+    for (int64_t e = 0; e < out.inner(); ++e)
+      if (const double value = out.view().get(place, e); value != 0) {
+        breakFlag(
+            report, report.paddingRowsZero,
+            fmt::format("{} of a {} is {} instead of 0 at step {}",
+                        out.place(place, e),
+                        row.isLive ? "place without a token" : "padding row",
+                        value, step));
+        return;
+      }
+  }
 }
 
 void DecodeSession::checkErrorWord(int step) {
@@ -176,19 +203,21 @@ void DecodeSession::checkIntact(int step) {
 /// Moves a live row on as an engine would, and takes away what must not be read
 /// any more.
 void DecodeSession::advance(Row &row) {
-  row.cursor = nextCursor(spec, row.now.cursor, row.now.forced);
-  if (!row.now.flushes)
-    return;
-  if (row.now.dstSlot != row.now.slot) {
-    pools.state.poison(row.now.slot, 0, pools.state.inner());
+  const DecodeRow &now = row.now;
+  row.cursor =
+      traitsOf(spec).drafts
+          ? acceptedCursor(spec, now.cursor, now.forced, int(row.accepted))
+          : nextCursor(spec, now.cursor, now.forced);
+  if (now.flushes && now.dstSlot != now.slot) {
+    pools.state.poison(now.slot, 0, pools.state.inner());
     std::swap(row.slot, row.dstSlot);
     if (!spec.hasRingIndices)
       row.ringSlot = row.slot;
   }
-  if (!traitsOf(spec).rings)
+  if (!traitsOf(spec).rings || (!now.flushes && row.accepted == now.numTokens))
     return;
   for (int j = row.cursor.writePos; j < L; ++j)
-    poisonRing(row.now.ringSlot, ringRow(spec, row.cursor, j));
+    poisonRing(now.ringSlot, ringRow(spec, row.cursor, j));
 }
 
 Status DecodeSession::runStep(int step, LoadedKernel &kernel,
@@ -212,9 +241,9 @@ Status DecodeSession::runStep(int step, LoadedKernel &kernel,
 
   for (int i = 0; i < problem.batch; ++i) {
     if (!rows[i].now.isLive)
-      checkPaddingRow(step, i);
+      checkZeros(step, rows[i].now, 0);
     else if (rows[i].isShared)
-      acceptSharedRow(i, rows[i]);
+      acceptSharedRow(rows[i]);
     else
       compareLiveRow(step, i, rows[i]);
     noteValues();

@@ -29,7 +29,7 @@ struct DecodeProblem {
   DecodeTuning tuning; ///< Of the kernel; it decides how exact that must be.
   int batch = 4;
   int slots = 8;
-  int steps = 40;
+  int steps = 40; ///< Launches. Of drafts a random number holds.
   uint64_t seed = 1;
   float scale = 0;       ///< Of q; 0 asks for headDimK^-0.5.
   float lowerBound = -5; ///< Of Gate::LowerBound: finite, negative.
@@ -63,6 +63,14 @@ struct DecodeProblem {
     int32_t base; ///< Outside 0..L-1.
   };
   std::vector<BadBase> badBases;
+
+  /// The same of the number of a row's tokens, which else is drawn for each
+  /// step; needs spec.tokenRows.
+  struct BadCount {
+    int row;
+    int32_t count; ///< Outside 0..T; where rows are ragged above T.
+  };
+  std::vector<BadCount> badCounts;
 
   /// With spec.hasRingIndices, the ring slot of each row; empty: row + 1, in a
   /// circle. Negative and too large ones make padding rows.
@@ -112,6 +120,8 @@ struct DecodeProblem {
   int ringSlotCount() const {
     return spec.hasRingIndices && ringSlots > 0 ? ringSlots : slots;
   }
+  /// Entries of the lists of tokens: of ragged rows some that no row has.
+  int64_t tokenCount() const;
 };
 
 /// Says in one sentence (field, value, what is allowed) what is wrong.

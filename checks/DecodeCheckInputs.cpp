@@ -12,8 +12,12 @@ RandomInputs::RandomInputs(const DecodeSpec &spec, float lowerBound,
       slowGates(slowGates), random(seed) {
   for (int hv = 0; hv < spec.numValueHeads; ++hv) {
     aLog.push_back(gaussian(0.3));
+    if (spec.gate == Gate::Rate || spec.gate == Gate::Fixed)
+      aLog.back() = -std::exp(aLog.back());
+    if (spec.gate == Gate::Fixed && slowGates)
+      aLog.back() *= 1e-3;
     for (int i = 0; i < gateWidth(spec); ++i)
-      dtBias.push_back(spec.gate == Gate::LogDecay ? 0 : gaussian(0.1));
+      dtBias.push_back(hasBias(spec) ? gaussian(0.1) : 0);
   }
 }
 
@@ -61,6 +65,10 @@ void RandomInputs::fillRing(const ReplayTensors &tensors, int64_t ringSlot,
   const int K = spec.headDimK, V = spec.headDimV, G = gateWidth(spec);
   const int64_t L = spec.ringDepth;
   std::vector<double> sums(HV * G); // P of the row
+  DecodeArgs args;
+  args.lowerBound = float(lowerBound);
+  args.stepMin = checkedStepMin;
+  args.stepMax = checkedStepMax;
   for (int j = 0; j < cursor.writePos; ++j) {
     const int place = ringRow(spec, cursor, j);
     for (int hv = 0; hv < HV; ++hv) {
@@ -69,7 +77,7 @@ void RandomInputs::fillRing(const ReplayTensors &tensors, int64_t ringSlot,
       for (int i = 0; i < G; ++i) {
         const int at = hv * G + i;
         const double g =
-            gateOf(spec, lowerBound, aLog[hv], gateInput(j, i) + dtBias[at]);
+            gateOf(spec, args, aLog[hv], gateInput(j, i) + dtBias[at]);
         sums[at] += g;
         tensors.gRing.set(ringSlot, (hv * L + place) * G + i,
                           spec.ringFormat == RingFormat::Raw ? g : sums[at]);

@@ -10,6 +10,9 @@
 
 namespace replayjit::internal {
 
+/// Of hasStepLimits: about the middle half of what softplus gives here.
+inline constexpr float checkedStepMin = 0.5f, checkedStepMax = 0.875f;
+
 /// Values such as a model has, all from one seed. The harness's own copy of
 /// A_log and dt_bias is not rounded to their type.
 class RandomInputs {
@@ -18,6 +21,7 @@ public:
                bool slowGates, uint64_t seed);
 
   double gaussian(double deviation) { return normal(random) * deviation; }
+  int below(int64_t end) { return int(random() % uint64_t(end)); }
 
   /// An element of `a` of a token that goes to ring row `ringRow`. With
   /// mixedGates and slowGates see DecodeProblem.
@@ -35,7 +39,7 @@ public:
                 RingCursor cursor);
 
   std::vector<double> aLog;   ///< [HV]
-  std::vector<double> dtBias; ///< GDN [HV]; KDA [HV, K]
+  std::vector<double> dtBias; ///< GDN [HV]; KDA [HV, K]; zeros without one
 
 private:
   const DecodeSpec &spec;

@@ -84,26 +84,27 @@ TensorMirror MirrorLayout::errorWord(const Argument &argument,
 
 ArgumentMirrors::ArgumentMirrors(const MirrorLayout &layout,
                                  ArgumentTable table, int64_t rows,
-                                 int64_t rowPadding, int64_t indexStride,
-                                 bool hasErrorWord)
+                                 int64_t tokens, int64_t rowPadding,
+                                 int64_t indexStride, bool hasErrorWord)
     : table(table) {
   for (const Argument &argument : table)
     if (argument.kind == Argument::Kind::Pointer && !argument.isPer(perSlot) &&
         !argument.isPer(perRing))
       all[argument.name] =
-          layout.dense(argument, argument.isPer(perRow) ? rows : 1);
+          layout.dense(argument, argument.entries(rows, tokens));
   int tensors = 0, indices = 0;
   for (const Argument &argument : table) {
     if (argument.kind != Argument::Kind::Stride)
       continue;
     const Argument &pointer = table[argument.pointer];
-    if (!pointer.isPer(perRow))
+    if (!argument.isOfRows)
       continue;
     TensorMirror &mirror = all.at(pointer.name);
     if (mirror.dims.size() == 1)
       mirror.pitch = indexStride + indices++;
     else
-      mirror = layout.padded(pointer, rows, rowPadding * (1 + tensors++ % 3));
+      mirror = layout.padded(pointer, pointer.entries(rows, tokens),
+                             rowPadding * (1 + tensors++ % 3));
   }
   const char *word = "errorWord";
   all[word] = layout.errorWord(find(table, word), hasErrorWord);

@@ -49,10 +49,11 @@ struct MirrorLayout {
 /// The tensors among the arguments of a launch but for its pools, by name.
 class ArgumentMirrors {
 public:
-  /// Rows of tensors are `rowPadding` elements apart or a multiple, indices
-  /// `indexStride` or a few more: no two arguments alike.
+  /// Rows of tensors, or tokens, are `rowPadding` elements apart or a multiple,
+  /// indices `indexStride` or a few more: no two arguments alike.
   ArgumentMirrors(const MirrorLayout &layout, ArgumentTable table, int64_t rows,
-                  int64_t rowPadding, int64_t indexStride, bool hasErrorWord);
+                  int64_t tokens, int64_t rowPadding, int64_t indexStride,
+                  bool hasErrorWord);
 
   TensorMirror &operator[](std::string_view name) { return all.at(name); }
   std::vector<TensorMirror *> list();

@@ -191,22 +191,24 @@ static Status checkEvents(const DecodeProblem &problem) {
     if (Status status = at("tracks.step", track.step, "tracks.row", track.row);
         !status)
       return status;
-  auto outsideRing = [&](const char *field, int32_t value, const char *what) {
-    if (value < 0 || value >= spec.ringDepth)
+  auto outside = [](const char *field, int32_t value, const char *what,
+                    int end) {
+    if (value < 0 || value >= end)
       return Status::ok();
     return Status::invalid(
         fmt::format("{}: {} is a legal {}; it must be outside 0 to {}", field,
-                    value, what, spec.ringDepth - 1));
+                    value, what, end - 1));
   };
   for (const DecodeProblem::BadCursor &bad : problem.badCursors)
-    for (Status status :
-         {insideRange("badCursors.row", bad.row, problem.batch),
-          outsideRing("badCursors.writePos", bad.writePos, "cursor")})
+    for (Status status : {insideRange("badCursors.row", bad.row, problem.batch),
+                          outside("badCursors.writePos", bad.writePos, "cursor",
+                                  cursorEnd(spec))})
       if (!status)
         return status;
   for (const DecodeProblem::BadBase &bad : problem.badBases)
-    for (Status status : {insideRange("badBases.row", bad.row, problem.batch),
-                          outsideRing("badBases.base", bad.base, "base")})
+    for (Status status :
+         {insideRange("badBases.row", bad.row, problem.batch),
+          outside("badBases.base", bad.base, "base", spec.ringDepth)})
       if (!status)
         return status;
   return Status::ok();
@@ -244,6 +246,7 @@ static bool mayReport(const DecodeProblem &problem) {
                        [=](int64_t slot) { return slot < low || slot >= end; });
   };
   return !problem.badCursors.empty() || !problem.badBases.empty() ||
+         !problem.badCounts.empty() ||
          isOutside(problem.rowSlots, INT64_MIN, problem.slots) ||
          isOutside(problem.rowRingSlots, 0, problem.ringSlotCount()) ||
          isOutside(problem.rowDstSlots, first, problem.slots) ||
@@ -251,6 +254,33 @@ static bool mayReport(const DecodeProblem &problem) {
                      [&](const DecodeProblem::Track &track) {
                        return track.slot >= problem.slots;
                      });
+}
+
+int64_t DecodeProblem::tokenCount() const {
+  const int64_t T = tokensPerRow(spec);
+  return batch * T + (tokenRowsOf(spec) == TokenRows::Ragged ? T + 1 : 0);
+}
+
+/// Of rows that differ in their tokens.
+static Status checkBadCounts(const DecodeProblem &problem) {
+  const DecodeSpec &spec = problem.spec;
+  const TokenRows rows = tokenRowsOf(spec);
+  if (rows == TokenRows::Full && !problem.badCounts.empty())
+    return Status::invalid("badCounts: not allowed, since every row has all "
+                           "its tokens; leave it empty");
+  constexpr int32_t most = 1 << 20;
+  for (const DecodeProblem::BadCount &bad : problem.badCounts) {
+    if (Status status = insideRange("badCounts.row", bad.row, problem.batch);
+        !status)
+      return status;
+    const bool isBelow = rows == TokenRows::Counted && bad.count < 0;
+    if (!isBelow && (bad.count <= spec.numTokens || bad.count > most))
+      return Status::invalid(fmt::format(
+          "badCounts.count: {} is not allowed; it must be {} to {}{}",
+          bad.count, spec.numTokens + 1, most,
+          rows == TokenRows::Counted ? ", or negative" : ""));
+  }
+  return Status::ok();
 }
 
 Status validateProblem(const DecodeProblem &problem) {
@@ -266,7 +296,7 @@ Status validateProblem(const DecodeProblem &problem) {
         within("rowPadding", problem.rowPadding, 0, mostSpacing),
         checkSpacing(problem.slotPadding, problem.indexStride),
         checkMemory(spec,
-                    {.rows = problem.batch,
+                    {.rows = problem.tokenCount(),
                     .slots = std::max(problem.slots, problem.ringSlotCount()),
                     .rowPadding = problem.rowPadding,
                     .slotPadding = problem.slotPadding,
@@ -276,15 +306,16 @@ Status validateProblem(const DecodeProblem &problem) {
 
   if (!traitsOf(spec).tokens)
     return Status::invalid(fmt::format("family: {} is not allowed here; it "
-                                       "must be replay or packed",
+                                       "must be one that has tokens",
                                        wordOf(spec.family)));
   if (!(std::isfinite(problem.lowerBound) && problem.lowerBound < 0))
     return Status::invalid(
         fmt::format("lowerBound: {} is not allowed; it must be finite and "
                     "negative",
                     problem.lowerBound));
-  for (Status status : {validateLowerBound(spec, problem.lowerBound),
-                        checkSlots(problem), checkEvents(problem)})
+  for (Status status :
+       {validateLowerBound(spec, problem.lowerBound), checkSlots(problem),
+        checkEvents(problem), checkBadCounts(problem)})
     if (!status)
       return status;
   if (spec.abi == LaunchAbi::Triton)

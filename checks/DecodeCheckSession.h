@@ -31,6 +31,7 @@ private:
     RingCursor cursor;
     bool isShared = false;
     DecodeRow now;            ///< What the current step does.
+    int64_t accepted = 1;     ///< Of its tokens, those that hold.
     std::vector<double> sums; ///< P of the newest ring row, in fp64.
   };
 
@@ -38,15 +39,18 @@ private:
   void placeRows();
   void writeIndices(int step);
   void fillInputs(int step);
+  void fillToken(int64_t place, int ringRow);
+  int tokensOf(int step, int row);
   void poisonRing(int64_t ringSlot, int64_t place);
   void acceptRing(int64_t ringSlot, int64_t place);
 
   void compareLiveRow(int step, int index, Row &row);
-  void compareAppended(int step, Row &row, const DecodeToken &token,
-                       const std::vector<double> &d);
+  void compareToken(int step, int index, Row &row, int64_t t);
+  void compareAppended(int step, Row &row, RingCursor cursor,
+                       const DecodeToken &token, const std::vector<double> &d);
   void compareState(int step, int64_t slot, const std::vector<double> &S);
-  void acceptSharedRow(int index, const Row &row);
-  void checkPaddingRow(int step, int index);
+  void acceptSharedRow(const Row &row);
+  void checkZeros(int step, const DecodeRow &row, int64_t first);
   void checkErrorWord(int step);
   void checkIntact(int step);
   void checkSteady();
@@ -64,7 +68,7 @@ private:
   PoolMirrors pools;
   TensorMirror &out, &errorWord;
   /// What a token brings; q alone holds q, k and v unless hasSeparateQkv.
-  std::array<TensorMirror *, 5> inputs;
+  std::array<TensorMirror *, 6> inputs;
   MirrorSet mirrors;
   std::vector<Row> rows;
   DecodeRecurrence recurrence; ///< A row's state is that of its batch index.

@@ -2,6 +2,7 @@
 
 #include "checks/DecodeCheckSession.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
@@ -18,13 +19,17 @@ DecodeSession::DecodeSession(Device &device, const DecodeProblem &problem)
       random(spec, problem.lowerBound, problem.mixedGates, problem.slowGates,
              problem.seed),
       tensors(layoutOf(problem), decodeArguments(), problem.batch,
-              problem.rowPadding, problem.indexStride, problem.hasErrorWord),
+              problem.tokenCount(), problem.rowPadding, problem.indexStride,
+              problem.hasErrorWord),
       pools(layoutOf(problem).pools(problem.slots, problem.ringSlotCount(),
                                     problem.firstSlot, problem.slotPadding)),
       out(tensors["out"]),
-      errorWord(tensors["errorWord"]), inputs{&tensors["q"], &tensors["k"],
-                                              &tensors["v"], &tensors["a"],
-                                              &tensors["b"]},
+      errorWord(tensors["errorWord"]), inputs{&tensors["q"],
+                                              &tensors["k"],
+                                              &tensors["v"],
+                                              &tensors["a"],
+                                              &tensors["b"],
+                                              &tensors["outGate"]},
       mirrors(device), rows(problem.batch),
       recurrence(problem.spec, problem.batch) {
   mirrors.create(tensors.list());
@@ -49,10 +54,13 @@ DecodeArgs DecodeSession::arguments(bool onDevice) {
   args.slots = problem.firstSlot + problem.slots;
   if (spec.hasRingIndices)
     args.ringSlots = problem.firstSlot + problem.ringSlotCount();
+  args.tokens = int32_t(problem.tokenCount());
   args.layer = problem.layer;
   args.scale = problem.scale != 0 ? problem.scale
                                   : float(1 / std::sqrt(double(spec.headDimK)));
   args.lowerBound = problem.lowerBound;
+  args.stepMin = checkedStepMin;
+  args.stepMax = checkedStepMax;
   return args;
 }
 
@@ -72,7 +80,7 @@ void DecodeSession::placeRows() {
                                             ? (i + 1) % problem.ringSlotCount()
                                             : problem.rowRingSlots[i]);
     if (problem.staggered)
-      row.cursor = {i % L, spec.isCircular ? (2 * i + 1) % L : 0};
+      row.cursor = {i % cursorEnd(spec), spec.isCircular ? (2 * i + 1) % L : 0};
     for (const DecodeProblem::BadCursor &bad : problem.badCursors)
       if (bad.row == i)
         row.cursor.writePos = bad.writePos;
@@ -88,11 +96,13 @@ void DecodeSession::placeRows() {
 void DecodeSession::initialize() {
   const DecodeArgs args = arguments(/*onDevice=*/false);
   const DecodeTensors host(spec, args);
-  for (int hv = 0; hv < HV && spec.gate != Gate::LogDecay; ++hv) {
+  for (int hv = 0; hv < HV && hasLogRate(spec); ++hv)
     host.aLog.set(0, hv, random.aLog[hv]);
-    for (int i = hv * G; i < (hv + 1) * G; ++i)
-      host.dtBias.set(0, i, random.dtBias[i]);
-  }
+  for (int i = 0; i < HV * G && hasBias(spec); ++i)
+    host.dtBias.set(0, i, random.dtBias[i]);
+  if (spec.skip != Skip::None)
+    for (int i = 0; i < (spec.skip == Skip::Head ? HV : HV * V); ++i)
+      host.skip.set(0, i, random.gaussian(1));
   placeRows();
   writeIndices(/*step=*/-1);
   const ReplayTensors views(spec, args);
@@ -119,8 +129,20 @@ void DecodeSession::initialize() {
   }
 }
 
+/// How many tokens a row brings, if rows differ; all at step -1.
+int DecodeSession::tokensOf(int step, int row) {
+  const int T = tokensPerRow(spec);
+  if (step < 0 || tokenRowsOf(spec) == TokenRows::Full)
+    return T;
+  for (const DecodeProblem::BadCount &bad : problem.badCounts)
+    if (bad.row == row)
+      return bad.count;
+  return random.below(T + 1);
+}
+
 /// Indices, cursors and flags of a step; step -1 has no flags and no tracks.
 void DecodeSession::writeIndices(int step) {
+  int64_t end = 0;
   for (int i = 0; i < problem.batch; ++i) {
     const Row &row = rows[i];
     tensors["stateIndices"].set(i, row.slot);
@@ -130,7 +152,12 @@ void DecodeSession::writeIndices(int step) {
     tensors["writePos"].set(i, row.cursor.writePos);
     tensors["ringBase"].set(i, row.cursor.base);
     tensors["forceFlush"].set(i, 0);
+    const int count = tokensOf(step, i);
+    tensors["tokenCounts"].set(i, count);
+    tensors["tokenOffsets"].set(i, end);
+    end += count;
   }
+  tensors["tokenOffsets"].set(problem.batch, end);
   for (const DecodeProblem::ForcedFlush &forced : problem.forcedFlushes)
     if (forced.step == step) // any value but 0 means yes
       tensors["forceFlush"].set(forced.row, forced.row % 2 ? -1 : 1);
@@ -139,38 +166,52 @@ void DecodeSession::writeIndices(int step) {
       tensors["trackIndices"].set(track.row, problem.slotNumber(track.slot));
 }
 
-/// Fresh inputs of a step. Those of padding rows are poison.
-void DecodeSession::fillInputs(int step) {
-  writeIndices(step);
+/// A token that goes to ring row `ringRow`.
+void DecodeSession::fillToken(int64_t place, int ringRow) {
   const DecodeArgs args = arguments(/*onDevice=*/false);
   const DecodeTensors host(spec, args);
   // Without normalization k must come with a norm near 1 by itself: the delta
   // rule diverges where beta * |k|^2 > 2.
   double qkDeviation = spec.qkL2Norm ? 1 : 1 / std::sqrt(double(K));
+  for (int e = 0; e < H * K; ++e)
+    host.q.set(place, e, random.gaussian(qkDeviation));
+  for (int e = 0; e < H * K; ++e)
+    host.k.set(place, e, random.gaussian(qkDeviation));
+  for (int e = 0; e < HV * V; ++e)
+    host.v.set(place, e, random.gaussian(1));
+  for (int hv = 0; hv < HV; ++hv) {
+    for (int c = 0; c < G && hasGateInput(spec); ++c)
+      host.a.set(place, hv * G + c, random.gateInput(ringRow, c));
+    if (hasBetaInput(spec))
+      host.b.set(place, hv, random.betaInput());
+  }
+  for (int e = 0; e < HV * V && spec.hasOutGate; ++e)
+    host.outGate.set(place, e, random.gaussian(1));
+}
+
+/// Fresh inputs of a step. Tokens that no live row has are poison.
+void DecodeSession::fillInputs(int step) {
+  writeIndices(step);
+  for (TensorMirror *mirror : inputs) {
+    for (int64_t row = 0; mirror->present && row < mirror->dims[0]; ++row)
+      mirror->poison(row, 0, mirror->inner());
+    mirror->dirty = true;
+  }
+  const DecodeArgs args = arguments(/*onDevice=*/false);
   for (int i = 0; i < problem.batch; ++i) {
     rows[i].now = readRow(spec, args, i);
     const DecodeRow &now = rows[i].now;
     if (!now.isLive) {
       errors.add(now.error, i, problem.layer, now.badValue);
-      for (TensorMirror *mirror : inputs)
-        if (mirror->present)
-          mirror->poison(i, 0, mirror->inner());
       continue;
     }
-    for (int e = 0; e < H * K; ++e)
-      host.q.set(i, e, random.gaussian(qkDeviation));
-    for (int e = 0; e < H * K; ++e)
-      host.k.set(i, e, random.gaussian(qkDeviation));
-    for (int e = 0; e < HV * V; ++e)
-      host.v.set(i, e, random.gaussian(1));
-    for (int hv = 0; hv < HV; ++hv) {
-      for (int c = 0; c < G; ++c)
-        host.a.set(i, hv * G + c, random.gateInput(now.cursor.writePos, c));
-      host.b.set(i, hv, random.betaInput());
-    }
+    for (int64_t t = 0; t < now.numTokens; ++t)
+      fillToken(now.firstToken + t, now.cursor.writePos + int(t));
+    // A ring without room for two launches is not to be filled by one.
+    const int64_t most = std::min<int64_t>(now.numTokens, L - spec.numTokens);
+    if (traitsOf(spec).drafts)
+      rows[i].accepted = random.below(most + 1);
   }
-  for (TensorMirror *mirror : inputs)
-    mirror->dirty = true;
   out.fill(outputPoisonBits(out.type));
 }
 

@@ -59,6 +59,8 @@ std::string describe(const DecodeProblem &problem) {
     line.text += fmt::format(", writePos {} row {}", bad.writePos, bad.row);
   for (const auto &bad : problem.badBases)
     line.text += fmt::format(", ringBase {} row {}", bad.base, bad.row);
+  for (const auto &bad : problem.badCounts)
+    line.text += fmt::format(", tokens {} row {}", bad.count, bad.row);
   for (const auto &track : problem.tracks)
     line.text += fmt::format(", track step {} row {} slot {}", track.step,
                              track.row, track.slot);

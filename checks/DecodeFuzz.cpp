@@ -2,6 +2,7 @@
 
 #include "checks/DecodeFuzz.h"
 
+#include "kernels/Decode/DecodeArgs.h"
 #include "kernels/Families.h"
 
 #include <algorithm>
@@ -89,6 +90,9 @@ bool hasLargeHeads(const DecodeSpec &spec) {
 void fitToFormat(DecodeSpec &spec, float &lowerBound) {
   spec.isKda = true;
   spec.gate = Gate::LowerBound;
+  spec.rule = Rule::Delta;
+  if (spec.beta == Beta::Step)
+    spec.beta = Beta::Sigmoid;
   spec.ringDepth = std::max(spec.ringDepth, 2);
   if (spec.ringFormat != RingFormat::Predecayed)
     return;
@@ -96,16 +100,38 @@ void fitToFormat(DecodeSpec &spec, float &lowerBound) {
   spec.hasUnitKeys = spec.hasUnitKeys || !spec.qkL2Norm;
   if (spec.ringType == DataType::F16)
     spec.ringType = DataType::BF16;
-  lowerBound = std::max(lowerBound, -80.0f / float(spec.ringDepth - 1));
+  const int steps = spec.ringDepth - (traitsOf(spec).drafts ? 0 : 1);
+  lowerBound = std::max(lowerBound, -80.0f / float(steps));
+}
+
+/// What the rule of d and g asks for.
+void fitToRule(DecodeSpec &spec) {
+  if (spec.gate == Gate::Fixed)
+    spec.isKda = false;
+  if (spec.beta == Beta::Step) {
+    spec.rule = Rule::Additive;
+    spec.isKda = false;
+    if (spec.gate != Gate::Rate)
+      spec.gate = Gate::Softplus;
+  } else {
+    spec.hasStepLimits = false;
+  }
+  // Where beta |k|^2 passes 2 the delta rule diverges.
+  if (spec.rule == Rule::Delta && !spec.qkL2Norm &&
+      (spec.beta == Beta::TwiceSigmoid || spec.beta == Beta::One))
+    spec.beta = Beta::Sigmoid;
 }
 
 /// What Triton's signature has no argument for.
 void fitToTriton(DecodeSpec &spec) {
+  spec.rule = Rule::Delta;
+  spec.skip = Skip::None;
+  spec.hasOutGate = spec.hasStepLimits = false;
   spec.ringFormat = RingFormat::Raw;
   spec.gate = Gate::Softplus;
   spec.beta = Beta::Sigmoid;
-  spec.hasSeparateQkv = spec.hasRingIndices = spec.hasDstIndices =
-      spec.hasTrackIndices = spec.trapOnError = false;
+  spec.isCircular = spec.hasSeparateQkv = spec.hasRingIndices =
+      spec.hasDstIndices = spec.hasTrackIndices = spec.trapOnError = false;
 }
 
 /// Each fact by itself, and then what facts ask of each other.
@@ -117,16 +143,13 @@ DecodeSpec drawSpec(Draw &draw, float &lowerBound) {
   spec.numValueHeads *= spec.numKeyHeads;
   if (draw.once(10))
     drawLargeHeads(draw, spec);
-  // Where beta |k|^2 passes 2 the delta rule diverges.
-  if (!spec.qkL2Norm && spec.beta == Beta::TwiceSigmoid)
-    spec.beta = Beta::Sigmoid;
   lowerBound = draw.of({-5.0f, -5.0f, -3.0f, -2.0f});
   if (!traits.triton)
     spec.abi = LaunchAbi::Native;
   if (!traits.rings) {
     spec.ringDepth = 1;
     spec.ringFormat = RingFormat::Raw;
-    spec.hasRingIndices = false;
+    spec.isCircular = spec.hasRingIndices = false;
   }
   if (!traits.tokens) {
     if (spec.programmaticLaunch == ProgrammaticLaunch::Early)
@@ -137,10 +160,16 @@ DecodeSpec drawSpec(Draw &draw, float &lowerBound) {
   }
   if (spec.abi == LaunchAbi::Triton)
     fitToTriton(spec);
-  if (spec.ringFormat == RingFormat::Raw)
-    spec.isCircular = false;
-  else
+  if (traits.drafts) {
+    spec.isCircular = true;
+    spec.hasTrackIndices = false;
+    spec.ringDepth = std::max(spec.ringDepth, spec.numTokens);
+  }
+  if (spec.isCircular)
+    spec.ringDepth = std::max(spec.ringDepth, 2);
+  if (spec.ringFormat != RingFormat::Raw)
     fitToFormat(spec, lowerBound);
+  fitToRule(spec);
   return spec;
 }
 
@@ -149,7 +178,9 @@ DecodeTuning drawTuning(Draw &draw, const DecodeSpec &spec,
   for (int tries = 0; tries < 20 && !draw.once(3); ++tries) {
     DecodeTuning any;
     drawFacts(draw, tuningFacts(), any);
-    if (validate(spec, any, target))
+    // What warps exchange of each token's vectors must fit in shared memory.
+    const bool fits = any.numWarps * tokensPerRow(spec) <= 32;
+    if (fits && validate(spec, any, target))
       return any;
   }
   return chooseTuning(spec, draw.of({1, 16, 256, 0}), target);
@@ -274,6 +305,9 @@ void drawRun(Draw &draw, DecodeProblem &problem) {
   if (spec.isCircular && mayReport && draw.once(4))
     problem.badBases.push_back(
         {draw.below(problem.batch), outside(draw, spec.ringDepth)});
+  if (tokenRowsOf(spec) != TokenRows::Full && mayReport && draw.once(4))
+    problem.badCounts.push_back(
+        {draw.below(problem.batch), spec.numTokens + draw.between(1, 20)});
   if (hasCursor && spec.hasForceFlush)
     for (int i = draw.below(5); i > 0 && problem.batch > 0; --i)
       problem.forcedFlushes.push_back(

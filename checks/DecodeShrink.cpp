@@ -95,6 +95,11 @@ template <typename Problem> Respects<Problem> commonRespects() {
   add([](P &p) { p.tuning.splitVectors = false; });
   add([](P &p) { p.tuning.flushRows = std::max(p.tuning.flushRows, 1); });
   add([](P &p) {
+    p.spec.rule = Rule::Delta;
+    p.spec.beta = Beta::Sigmoid;
+    p.spec.hasStepLimits = false;
+  });
+  add([](P &p) {
     p.spec.isKda = false;
     p.spec.gate = Gate::Softplus;
   });
@@ -131,6 +136,7 @@ void dropRow(DecodeProblem &problem, int row) {
   adjust(problem.forcedFlushes);
   adjust(problem.badCursors);
   adjust(problem.badBases);
+  adjust(problem.badCounts);
   adjust(problem.tracks);
   --problem.batch;
 }
@@ -182,6 +188,7 @@ Respects<DecodeProblem> respectsOf(const DecodeProblem &) {
   respects.push_back(entries(&P::tracks));
   respects.push_back(entries(&P::badCursors));
   respects.push_back(entries(&P::badBases));
+  respects.push_back(entries(&P::badCounts));
   add([](P &p) { p.rowSlots.clear(); });
   for (bool P::*field :
        {&P::sharedSlots, &P::staggered, &P::mixedGates, &P::slowGates})

@@ -482,6 +482,8 @@ Result<std::vector<DecodeCase>> decodeSuite(const std::string &suite,
     addKda(cases, target);
   if (suite == "kda-real" || suite == "real" || suite == "gpu")
     addKdaReal(cases, target);
+  if (suite == "rules-real" || suite == "real" || suite == "gpu")
+    addRulesReal(cases, target);
   struct List {
     const char *name;
     void (*add)(std::vector<DecodeCase> &, const Target &);
@@ -490,7 +492,9 @@ Result<std::vector<DecodeCase>> decodeSuite(const std::string &suite,
                            {"formats", addFormats},
                            {"indices", addIndices},
                            {"materialize", addMaterialize},
+                           {"verify", addVerify},
                            {"triton", addTriton},
+                           {"rules", addRules},
                            {"long", addLong}})
     if (suite == list.name || suite == "emulation" || suite == "gpu")
       list.add(cases, target);
@@ -498,7 +502,7 @@ Result<std::vector<DecodeCase>> decodeSuite(const std::string &suite,
     return Status::invalid(
         fmt::format("suite: '{}' is unknown; allowed are small, emulation, "
                     "real, gpu, kda, kda-real, packed, formats, indices, "
-                    "materialize, triton, long",
+                    "materialize, verify, triton, rules, rules-real, long",
                     suite));
   return cases;
 }

@@ -35,6 +35,7 @@ DecodeCase materializeCase(std::string name, MaterializeProblem problem);
 ///   formats    prefix, predecayed and circular rings
 ///   indices    index arguments, error word, separate q, k and v
 ///   materialize  the materialize kernels
+///   verify     the verify kernels
 ///   triton     the launch ABI triton
 ///   long       2,000 steps of tiny heads
 /// `emulation` has all of the lists but the real ones.

@@ -53,6 +53,24 @@ inline void gatesGiven(P &p) {
   p.spec.gateType = F32;
 }
 
+/// Mamba-2, as engines run it: A is there in place of its logarithm.
+inline void setMamba2(P &p) {
+  p.spec.rule = Rule::Additive;
+  p.spec.beta = Beta::Step;
+  p.spec.gate = Gate::Rate;
+  p.spec.skip = Skip::Head;
+  p.spec.qkL2Norm = false;
+  p.spec.hasSeparateQkv = true;
+  p.scale = 1;
+}
+/// Lightning attention and RetNet.
+inline void setFixedGate(P &p) {
+  p.spec.rule = Rule::Additive;
+  p.spec.beta = Beta::One;
+  p.spec.gate = Gate::Fixed;
+  p.spec.qkL2Norm = false;
+}
+
 /// Small, and with all that a batch can contain: rows at different ring phases,
 /// a null slot, forced flushes (two in a row, the first and the last step),
 /// space between rows and slots.
@@ -115,8 +133,11 @@ void addCase(std::vector<DecodeCase> &cases, std::string name,
 void addPacked(std::vector<DecodeCase> &cases, const Target &target);
 void addFormats(std::vector<DecodeCase> &cases, const Target &target);
 void addIndices(std::vector<DecodeCase> &cases, const Target &target);
+void addVerify(std::vector<DecodeCase> &cases, const Target &target);
 void addMaterialize(std::vector<DecodeCase> &cases, const Target &target);
 void addTriton(std::vector<DecodeCase> &cases, const Target &target);
+void addRules(std::vector<DecodeCase> &cases, const Target &target);
+void addRulesReal(std::vector<DecodeCase> &cases, const Target &target);
 void addLong(std::vector<DecodeCase> &cases, const Target &target);
 
 } // namespace replayjit::internal

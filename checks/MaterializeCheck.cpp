@@ -147,7 +147,8 @@ MaterializeSession::MaterializeSession(Device &device,
              /*slowGates=*/false, problem.seed),
       tensors({spec, problem.poison, problem.misaligned},
               materializeArguments(), int64_t(problem.rows.size()),
-              /*rowPadding=*/0, problem.indexStride, problem.hasErrorWord),
+              /*tokens=*/0, /*rowPadding=*/0, problem.indexStride,
+              problem.hasErrorWord),
       table(tensors["layers"]), errorWord(tensors["errorWord"]),
       mirrors(device) {
   const MirrorLayout layout{spec, problem.poison, problem.misaligned};

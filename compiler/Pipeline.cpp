@@ -28,8 +28,8 @@ void replayjit::internal::buildTilePipeline(OpPassManager &pm) {
   // After unrolling, so that the flush's tile has the readout's offsets; and
   // after CSE, so that equal offsets are one value.
   pm.addPass(createCSEPass());
-  // Before all that moves loads to the starts of blocks: only branches that need
-  // the wait have one then.
+  // Before all that moves loads to the starts of blocks: only branches that
+  // need the wait have one then.
   pm.addNestedPass<KernelOp>(createDelayWaitPass());
   // Before reuse, which keeps in registers what shared memory can give again.
   pm.addNestedPass<KernelOp>(createStageLoadsPass());

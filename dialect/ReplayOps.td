@@ -208,9 +208,9 @@ def Replay_ReconstructOp : Replay_Op<"reconstruct", [Pure,
     decays are made from:
 
     - `gates` alone, [L] for Gated DeltaNet or [L, K] for Kimi Delta Attention:
-      rows are given from the newest down, A = exp(sum_j g_j) and
-      W_j = exp(sum_{i<j} g_i). Summing in this order keeps W exact for gates of
-      any size, -inf included.
+      A is exp of their sum, and W_j of the sum of the newer ones. Rows are given
+      from the newest down, unless the ring wraps; summing in this order keeps W
+      exact for gates of any size, -inf included.
     - `total`, [K], and gates that are sums P_j since the checkpoint, the newest
       of them `total`: A = exp(total), W_j = exp(total - P_j).
     - `total` alone: k_j comes times exp(-P_j), so A = W_j = exp(total).
@@ -222,9 +222,9 @@ def Replay_ReconstructOp : Replay_Op<"reconstruct", [Pure,
     Constraints: (R1) checkpoint, d and k have rank 2, gates rank 1 or 2, and all
     have float elements; (R2) `depth` is a power of two; (R3) count, d and k are
     all there, with gates or total or both, or all of them are absent; (R4) total
-    is a tensor<Kxf32>, and gates beside it have rank 2; (R5) `base` needs total,
-    and the same static first size of d, k and gates, at most `depth`; (R6) the
-    result is not formed.
+    is a tensor<Kxf32>, and gates beside it have rank 2; (R5) `base` needs the
+    same static first size of d, k and gates, at most `depth`; (R6) the result is
+    not formed.
 
     ```mlir
     %s = replay.reconstruct %s0 rows %m of %d, %k gates %g {depth = 16 : i32}

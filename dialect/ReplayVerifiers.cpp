@@ -86,10 +86,10 @@ LogicalResult ReconstructOp::verify() {
     auto differs = [&](Value view) {
       return cast<ViewType>(view.getType()).getShape()[0] != size;
     };
-    if (!getTotal() || ShapedType::isDynamic(size) || size > getDepth() ||
-        differs(getK()) || (getGates() && differs(getGates())))
-      return emitOpError("a wrapped ring needs a total and one static number "
-                         "of rows, at most its depth (R5)");
+    if (ShapedType::isDynamic(size) || size > getDepth() || differs(getK()) ||
+        (getGates() && differs(getGates())))
+      return emitOpError("a wrapped ring needs one static number of rows, at "
+                         "most its depth (R5)");
   }
   if (!llvm::isPowerOf2_32(getDepth()))
     return emitOpError() << "depth is " << getDepth()

@@ -99,8 +99,11 @@ static std::string shapeText(const Argument &argument, const DecodeSpec *spec) {
     if (!extent.word)
       break;
     const char *comma = text.empty() ? "" : ", ";
+    // A row without drafts is a token.
+    const bool isRow =
+        spec && extent.word == perToken.word && !traitsOf(*spec).drafts;
     if (!spec || !extent.size)
-      text += fmt::format("{}{}", comma, extent.word);
+      text += fmt::format("{}{}", comma, isRow ? perRow.word : extent.word);
     else if (int64_t size = extent.size(*spec))
       text += fmt::format("{}{}", comma, size);
   }
@@ -135,7 +138,9 @@ std::string describe(ArgumentTable table, const Argument &argument,
   } else if (argument.kind == Kind::Stride) {
     const Argument &pointer = table[argument.pointer];
     text = fmt::format("elements from one {} of {} to the next",
-                       argument.isOfRows ? "row" : "slot",
+                       pointer.isPer(perToken) ? "token"
+                       : argument.isOfRows     ? "row"
+                                               : "slot",
                        spec ? pointer.name : divided(pointer.name, '_'));
   } else {
     text = wordOf(argument.type.fixed);

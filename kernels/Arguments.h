@@ -28,9 +28,9 @@ struct Extent {
   int64_t (*size)(const DecodeSpec &) = nullptr;
 };
 
-/// The dimensions that only a launch knows.
-inline constexpr Extent perRow{"B"}, perLiveRow{"live"}, perSlot{"slots"},
-    perRing{"ring_slots"};
+/// The dimensions that only a launch knows. perToken: of all rows' tokens.
+inline constexpr Extent perRow{"B"}, perRowAndEnd{"B + 1"}, perToken{"tokens"},
+    perLiveRow{"live"}, perSlot{"slots"}, perRing{"ring_slots"};
 
 /// Of a tensor's elements: one of the spec's types, or always the same.
 struct ElementType {
@@ -97,7 +97,7 @@ struct Argument {
   const char *doc = "";     ///< What the rest does not say.
   // Of a stride; set by `linked`.
   int pointer = -1;      ///< The row of `of`.
-  bool isOfRows = false; ///< From row to row, not from slot to slot.
+  bool isOfRows = false; ///< From row to row or token to token, not of slots.
 
   constexpr bool isThere(const DecodeSpec &spec) const {
     return !presence.holds || presence.holds(spec);
@@ -111,6 +111,15 @@ struct Argument {
   constexpr bool isPer(const Extent &extent) const {
     const char *word = shape.dims[0].word;
     return word && std::string_view(word) == extent.word;
+  }
+
+  /// The entries of a pointer's first dimension, of a launch of so many rows
+  /// and tokens; 1 of what is neither.
+  constexpr int64_t entries(int64_t rows, int64_t tokens) const {
+    return isPer(perRow)         ? rows
+           : isPer(perRowAndEnd) ? rows + 1
+           : isPer(perToken)     ? tokens
+                                 : 1;
   }
 
   //===--- To write a row ------------------------------------------------===//
@@ -185,7 +194,7 @@ constexpr std::array<Argument, n> linked(std::array<Argument, n> rows) {
     while (std::string_view(rows[i].name) != row.of)
       ++i;
     row.pointer = i;
-    row.isOfRows = rows[i].isPer(perRow);
+    row.isOfRows = rows[i].isPer(perRow) || rows[i].isPer(perToken);
     row.presence = rows[i].presence;
   }
   return rows;

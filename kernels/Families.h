@@ -20,7 +20,8 @@ namespace replayjit::internal {
 /// has follow, and what else callers ask of a family.
 struct FamilyTraits {
   bool states = false; ///< Tiles of states, of a pool; else there is no tuning.
-  bool tokens = false; ///< A token for each row, DecodeArgs; an output.
+  bool tokens = false; ///< Tokens of each row, DecodeArgs; an output.
+  bool drafts = false; ///< More than one, that may be rejected later.
   bool rings = false;  ///< Rings beside the states, where cursors say.
   bool forcedFlush = false; ///< Rows that are told to flush.
   bool mask = false;        ///< Rows that are told to be skipped.

@@ -19,8 +19,8 @@ replayjit::internal::declarations(const DecodeSpec &spec,
     declared.type = isAddress && addressesAreNumbers ? DataType::I64
                                                      : argument.type.of(spec);
     declared.isDependent = isDependent(spec, argument);
-    declared.isReadOnly = argument.access == Argument::Access::Input &&
-                          !declared.isDependent;
+    declared.isReadOnly =
+        argument.access == Argument::Access::Input && !declared.isDependent;
     all.push_back(declared);
   }
   return all;

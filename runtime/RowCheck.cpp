@@ -82,9 +82,10 @@ static void takeAll(HostArrays &arrays, const DecodeSpec &spec,
                   byteSize(argument.type.of(spec)), strideOf(table, i, args));
 }
 
-/// An index, cursor or flag of each row.
+/// An index, cursor, flag or offset of each row.
 static bool isOneARow(const Argument &argument) {
-  return argument.isPer(perRow) && !argument.shape.dims[1].word &&
+  return (argument.isPer(perRow) || argument.isPer(perRowAndEnd)) &&
+         !argument.shape.dims[1].word &&
          argument.access == Argument::Access::Read;
 }
 
@@ -97,7 +98,8 @@ static Status checkRows(Device &device, void *stream, const DecodeSpec &spec,
   Args args = given;
   for (ArgumentTable table : Args::tables())
     takeAll(arrays, spec, table, &args, [&](const Argument &argument) {
-      return isOneARow(argument) ? args.batch : 0;
+      return isOneARow(argument) ? argument.entries(args.batch, /*tokens=*/0)
+                                 : 0;
     });
   return checkCopies(device, arrays, spec, args);
 }

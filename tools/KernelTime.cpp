@@ -60,6 +60,7 @@ private:
   Status fill(const Argument &tensor, int64_t elements, const Values &values);
   int64_t elementsOf(const Argument &tensor) const;
   Status uploadIndices();
+  int32_t cursorAfter(int64_t steps);
   /// Allocates, and copies `bytes` unless that is null.
   Status upload(const Argument &argument, const void *bytes, size_t size);
   int64_t bytesOf(const char *name) const {
@@ -152,7 +153,7 @@ int64_t LaunchTimer::Pool::elementsOf(const Argument &tensor) const {
     if (stride.kind == Argument::Kind::Stride &&
         stride.of == std::string_view(tensor.name))
       return int64_t(memberOf(stride, &args)) *
-             (tensor.isPer(perRow) ? batch : args.slots);
+             (stride.isOfRows ? batch * tokensPerRow(spec) : args.slots);
   return innerElements(spec, tensor);
 }
 
@@ -184,9 +185,10 @@ Status LaunchTimer::Pool::allocate() {
 }
 
 /// Slots and bases of all launches. Rings and destinations are those of the
-/// states; no row is tracked or forced to flush.
+/// states; no row is tracked or forced to flush. All rows have all tokens.
 Status LaunchTimer::Pool::uploadIndices() {
   const int64_t count = launches * width;
+  const int T = tokensPerRow(spec);
   std::vector<int64_t> wide(count);
   std::vector<int32_t> narrow(count), bases(count), zeros(count);
   for (int64_t n = 0; n < launches; ++n)
@@ -197,14 +199,15 @@ Status LaunchTimer::Pool::uploadIndices() {
       bases[at] = int32_t((3 * n + 5 * row) % spec.ringDepth);
     }
   const std::vector<int32_t> none(2 * count, -1); // of either type
+  const std::vector<int32_t> tokens(count, T);
   const void *indices = spec.indexType == DataType::I64
                             ? static_cast<const void *>(wide.data())
                             : narrow.data();
   const std::map<std::string_view, const void *> values = {
-      {"stateIndices", indices},   {"ringIndices", indices},
-      {"dstIndices", indices},     {"trackIndices", none.data()},
-      {"writePos", zeros.data()},  {"ringBase", bases.data()},
-      {"forceFlush", zeros.data()}};
+      {"stateIndices", indices},    {"ringIndices", indices},
+      {"dstIndices", indices},      {"trackIndices", none.data()},
+      {"writePos", zeros.data()},   {"ringBase", bases.data()},
+      {"forceFlush", zeros.data()}, {"tokenCounts", tokens.data()}};
   for (const auto &[name, numbers] : values) {
     const Argument &array = find(decodeArguments(), name);
     if (!array.isThere(spec))
@@ -214,7 +217,27 @@ Status LaunchTimer::Pool::uploadIndices() {
         !status)
       return status;
   }
-  return Status::ok();
+  const Argument &ends = find(decodeArguments(), "tokenOffsets");
+  args.tokens = batch * T;
+  if (!ends.isThere(spec))
+    return Status::ok();
+  std::vector<int32_t> offsets(batch + 1);
+  for (int row = 0; row <= batch; ++row)
+    offsets[row] = row * T;
+  return upload(ends, offsets.data(), offsets.size() * sizeof(int32_t));
+}
+
+/// Where a row stands after `steps` launches. Of drafts 1 to T hold each time;
+/// a ring that has not two launches' room is folded by others in between.
+int32_t LaunchTimer::Pool::cursorAfter(int64_t steps) {
+  if (!traitsOf(spec).drafts)
+    return int32_t(steps % spec.ringDepth);
+  RingCursor cursor;
+  if (spec.ringDepth >= 2 * spec.numTokens)
+    for (int64_t i = steps % (2 * spec.ringDepth); i > 0; --i)
+      cursor = acceptedCursor(spec, cursor, /*forced=*/false,
+                              1 + int(random() % spec.numTokens));
+  return cursor.writePos;
 }
 
 Status LaunchTimer::Pool::placeRows(std::optional<int> cursor) {
@@ -223,8 +246,7 @@ Status LaunchTimer::Pool::placeRows(std::optional<int> cursor) {
   std::vector<int32_t> cursors(launches * width);
   for (int64_t n = 0; n < launches; ++n)
     for (int64_t row = 0; row < width; ++row)
-      cursors[n * width + row] =
-          cursor.value_or(int32_t((n + row) % spec.ringDepth));
+      cursors[n * width + row] = cursor ? *cursor : cursorAfter(n + row);
   return device.copyToDevice(args.writePos, cursors.data(),
                              cursors.size() * sizeof(int32_t));
 }

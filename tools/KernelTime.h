@@ -28,7 +28,7 @@ struct ChainEnds {
 /// How the launches that are timed differ.
 struct LaunchManner {
   /// The write_pos of all rows; none: they stand at all ring phases, one row in
-  /// L flushes.
+  /// L flushes; with drafts, where random numbers of them that held leave them.
   std::optional<int> cursor = {};
   LaunchOrder order = LaunchOrder::Serial; ///< Of all kernels.
   int repeats = 20;                        ///< Replays of the graph.

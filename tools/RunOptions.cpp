@@ -39,7 +39,7 @@ void RunOptions::addTo(CLI::App &app) {
              "--suite", suite,
              "A list of kernels instead of one: small, emulation, real, "
              "gpu (emulation and real), kda, kda-real, packed, formats, "
-             "indices, materialize, triton or long")
+             "indices, materialize, verify, triton, rules, rules-real or long")
           ->group(many);
   app.add_option("--filter", filter, "Only those whose name contains this")
       ->needs(chosen)
@@ -63,7 +63,8 @@ void RunOptions::addTo(CLI::App &app) {
       ->check(within(0, 1 << 20))
       ->group(run);
   CLI::Option *steps =
-      app.add_option("--steps", problem.steps, "Tokens of each row")
+      app.add_option("--steps", problem.steps,
+                     "Tokens of each row; with drafts launches")
           ->check(within(1, 1 << 24))
           ->group(run);
   ofMaterialize =
@@ -193,6 +194,8 @@ static std::string nameOf(const DecodeSpec &spec) {
     name += fmt::format("-{}", wordOf(spec.ringFormat));
   if (spec.isCircular)
     name += "-circular";
+  if (traitsOf(spec).drafts)
+    name += fmt::format("-t{}", spec.numTokens);
   return name + fmt::format("-h{}-hv{}-k{}-v{}-l{}", spec.numKeyHeads,
                             spec.numValueHeads, spec.headDimK, spec.headDimV,
                             spec.ringDepth);

@@ -44,11 +44,9 @@ static CLI::Option *addFlag(CLI::App &app, const Fact<Struct> &fact,
 
 void SpecOptions::addFactsTo(CLI::App &app, OffersFn offers) {
   const size_t before = app.get_options({}).size();
-  CLI::Option *preset = app.add_option("--model", model,
-                                       "Start from a model: qwen3-next, "
-                                       "qwen3.5-27b, qwen3.5-397b, "
-                                       "kimi-linear, kimi-k3 or ling-flash")
-                            ->group("Kernel");
+  CLI::Option *preset =
+      app.add_option("--model", model, "Start from a model: " + modelNames())
+          ->group("Kernel");
   app.add_option("--tp", tensorParallel, "Ranks that share the model's heads")
       ->needs(preset)
       ->group("Kernel");

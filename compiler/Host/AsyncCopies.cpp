@@ -154,7 +154,10 @@ void Block::bulkCopy(void *shared, const void *global, int32_t bytes,
     abandon();
   }
   object.copied = true;
-  object.copies.push_back({offset, uint32_t(bytes), current, global, site});
+  // Who sees it complete is ordered after its reads; what the lane did since
+  // its arrival passes for ordered too.
+  object.copies.push_back(
+      {offset, uint32_t(bytes), current, global, site, clocks.step(current)});
 }
 
 bool Block::completeBulkCopies() {
@@ -170,6 +173,7 @@ bool Block::completeBulkCopies() {
       std::memcpy(replayjit_emu_shared + copy.offset, copy.source, copy.bytes);
       shadow.endBulkCopy(slot, clocks.nextAsyncStamp(), copy.offset,
                          copy.bytes);
+      clocks.release(copy.lane, copy.readUntil, object.arriving);
       object.pendingBytes -= copy.bytes;
       tryCompletePhase(slot);
     }

@@ -88,6 +88,7 @@ private:
     uint32_t lane = 0; ///< That issued it.
     const void *source = nullptr;
     int32_t site = -1;
+    uint32_t readUntil = 0; ///< Of a bulk copy: stamps of its reads are below.
   };
 
   struct Lane {

@@ -122,8 +122,19 @@ void Clocks::release(uint32_t index, Release &release) {
   uint32_t begin = index & ~31u, end = std::min(begin + 32, laneCount);
   for (uint32_t i = begin; i < end; ++i)
     release.row[i] = std::max(release.row[i], lane.warpKnown);
-  release.row[index] = ++lane.now;
-  latest = std::max(latest, lane.now);
+  release.row[index] = step(index);
+  release.version = newVersion();
+}
+
+uint32_t Clocks::step(uint32_t index) {
+  Lane &lane = lanes[index];
+  latest = std::max(latest, ++lane.now);
+  return lane.now;
+}
+
+void Clocks::release(uint32_t index, uint32_t stamp, Release &release) {
+  release.row.resize(stride);
+  release.row[index] = std::max(release.row[index], stamp);
   release.version = newVersion();
 }
 

@@ -69,6 +69,11 @@ public:
   void release(uint32_t lane, Release &release);
   void acquire(uint32_t lane, const Release &release);
 
+  /// Ends a step of `lane`: what it did so far has stamps below the result.
+  uint32_t step(uint32_t lane);
+  /// Adds to `release` what `lane` did at stamps below `stamp`.
+  void release(uint32_t lane, uint32_t stamp, Release &release);
+
   /// The stamp of the next asynchronous write or completion.
   uint32_t nextAsyncStamp() { return latestAsync++; }
   /// Orders asynchronous writes of `slot` so far before whoever acquires.

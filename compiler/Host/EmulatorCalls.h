@@ -17,8 +17,12 @@ enum Sreg : int32_t { TidX = 0, LaneId = 1, CtaIdX = 2, CtaIdY = 3,
                       CtaIdZ = 4, NCtaIdX = 5, WarpId = 6 };
 /// GlobalAtomic is a half of an atomic operation: no side of a race.
 /// GlobalDependent is what the kernel before may still write.
-enum Space : int32_t { Global = 0, Shared = 1, GlobalAtomic = 2,
-                       GlobalDependent = 3 };
+enum Space : int32_t {
+  Global = 0,
+  Shared = 1,
+  GlobalAtomic = 2,
+  GlobalDependent = 3
+};
 enum ShuffleKind : int32_t { Bfly = 0, Idx = 1, Up = 2, Down = 3 };
 /// Fragments as in the PTX ISA. A, B, C, D are arrays of 32-bit words per lane:
 /// Tf32 m16n8k8: A 4, B 2, C/D 4 floats. Bf16/F16 m16n8k16: A 4 (packed

@@ -43,9 +43,9 @@ struct HoistLoadsPass
     SmallVector<LoadOp> loads;
     llvm::DenseSet<Operation *> movable; // Loads that may move.
     llvm::SetVector<Value> written;      // Pointers, null if not known.
-    for (Operation &op : llvm::make_range(
-             wait ? std::next(wait->getIterator()) : block.begin(),
-             block.end())) {
+    for (Operation &op :
+         llvm::make_range(wait ? std::next(wait->getIterator()) : block.begin(),
+                          block.end())) {
       if (isa<LoadFenceOp>(op))
         break;
       if (auto load = dyn_cast<LoadOp>(op)) {
@@ -106,8 +106,8 @@ struct HoistLoadsPass
     return llvm::divideCeil(words, 32 * getOperation().getNumWarps());
   }
 
-  /// True if what `op` needs inside `block` stands before `wait`, is pure, or is
-  /// a load that may move.
+  /// True if what `op` needs inside `block` stands before `wait`, is pure, or
+  /// is a load that may move.
   bool canMove(Operation *op, Block &block, AwaitPredecessorOp wait,
                const llvm::DenseSet<Operation *> &movable) {
     return llvm::all_of(op->getOperands(), [&](Value operand) {

@@ -57,7 +57,9 @@ bool replayjit::internal::writesMemory(Operation *op) {
 
 void replayjit::internal::forEachWrite(Operation *op,
                                        function_ref<void(Value)> visit) {
-  op->walk([&](Operation *inner) { forEachOwn<MemoryEffects::Write>(inner, visit); });
+  op->walk([&](Operation *inner) {
+    forEachOwn<MemoryEffects::Write>(inner, visit);
+  });
 }
 
 /// True if what is read through `pointer` was written through no other.
@@ -100,8 +102,8 @@ static bool areApart(AccessOpInterface a, AccessOpInterface b) {
 bool replayjit::internal::mayTouch(Operation *writer, LoadOp load) {
   bool touches = false;
   Value loaded = pointerOf(load.getView());
-  forEachOwn<MemoryEffects::Write>(writer,
-                  [&](Value written) { touches |= mayAlias(written, loaded); });
+  forEachOwn<MemoryEffects::Write>(
+      writer, [&](Value written) { touches |= mayAlias(written, loaded); });
   auto access = dyn_cast<AccessOpInterface>(writer);
   return touches && !(access && areApart(access, load));
 }
@@ -110,9 +112,8 @@ bool replayjit::internal::mayRead(Operation *op, Operation *writer) {
   bool reads = false;
   op->walk([&](Operation *inner) {
     forEachOwn<MemoryEffects::Read>(inner, [&](Value loaded) {
-      forEachOwn<MemoryEffects::Write>(writer, [&](Value written) {
-        reads |= mayAlias(written, loaded);
-      });
+      forEachOwn<MemoryEffects::Write>(
+          writer, [&](Value written) { reads |= mayAlias(written, loaded); });
     });
   });
   return reads;

@@ -28,10 +28,12 @@ struct StateParts {
 
   /// `width` columns of the checkpoint from `column`.
   Value checkpoint(TileBuilder &b, Value column, int64_t width) const;
-  /// `count` rows of the ring's d and k from `row`.
-  Value loadD(TileBuilder &b, Value row, int64_t count) const;
+  /// `count` rows of the ring's d and k from `row`; of a ring that wraps, those
+  /// that are there and `wanted`, if that is given.
+  Value loadD(TileBuilder &b, Value row, int64_t count,
+              Value wanted = {}) const;
   Value loadK(TileBuilder &b, Value row, int64_t count, Value column,
-              int64_t width) const;
+              int64_t width, Value wanted = {}) const;
   /// Rows of k times weights: one a row, one each, or (null) A's.
   Value weighted(TileBuilder &b, Value kRows, Value own, Value column) const;
 
@@ -62,13 +64,24 @@ private:
                             int64_t taken) const;
   /// True if the weight of a row needs the gates of the rows before it.
   bool isScanned() const { return hasRing() && !op.getTotal(); }
-  Value rowCount(TileBuilder &b) const;
+  /// Rows of the views of a ring that wraps.
+  int32_t ringSize() const { return op.getD().getType().getShape()[0]; }
   Value loadRows(TileBuilder &b, Value view, Value row, int64_t count,
-                 Value column, int64_t width) const;
+                 Value column, int64_t width, Value wanted) const;
   Value loadGates(TileBuilder &b, Value row, int64_t count, Value column,
-                  int64_t width) const;
-  Value isThere(TileBuilder &b, Value row, int64_t count, int64_t width) const;
+                  int64_t width, Value wanted) const;
+  Value isThere(TileBuilder &b, Value row, int64_t count) const;
+  Value afterNewest(TileBuilder &b) const;
   Value exponents(TileBuilder &b, Value gates, Value column) const;
+  Value scanWrapped(TileBuilder &b, Value gates) const;
+
+  /// What one step of `formInSteps` adds: rows from `row`, of them those
+  /// `wanted` (null: all).
+  struct Step {
+    Value row, wanted;
+  };
+  Value lastStep(TileBuilder &b, int64_t chunk) const;
+  Step stepAt(TileBuilder &b, Value index, int64_t chunk) const;
 };
 
 /// A tile times `decay`: a number, or one a column, of which the tile's start

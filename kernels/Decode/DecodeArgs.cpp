@@ -3,12 +3,36 @@
 #include "kernels/Decode/DecodeArgs.h"
 
 #include "kernels/Decode/TritonArgs.h"
+#include "kernels/Families.h"
 
 #include <cmath>
 #include <fmt/format.h>
 #include <limits>
 
 namespace replayjit::internal {
+
+int tokensPerRow(const DecodeSpec &spec) {
+  return traitsOf(spec).drafts ? spec.numTokens : 1;
+}
+
+TokenRows tokenRowsOf(const DecodeSpec &spec) {
+  return traitsOf(spec).drafts ? spec.tokenRows : TokenRows::Full;
+}
+
+bool flushes(const DecodeSpec &spec, RingCursor cursor, bool forced) {
+  const int L = spec.ringDepth;
+  if (!traitsOf(spec).drafts)
+    return forced || cursor.writePos == L - 1;
+  return cursor.writePos > 0 &&
+         (forced || cursor.writePos + 2 * spec.numTokens > L);
+}
+
+RingCursor acceptedCursor(const DecodeSpec &spec, RingCursor cursor,
+                          bool forced, int accepted) {
+  if (!flushes(spec, cursor, forced))
+    return {cursor.writePos + accepted, cursor.base};
+  return {accepted, (cursor.base + cursor.writePos) % spec.ringDepth};
+}
 
 /// exp(80) = 2^115 times a key, and exp(-80) times a decay, are normal numbers
 /// of fp32 and bf16.
@@ -21,14 +45,18 @@ Status validateLowerBound(const DecodeSpec &spec, float lowerBound) {
     return Status::invalid(fmt::format(
         "lowerBound: {} is not allowed; it must be finite and negative",
         lowerBound));
-  const int steps = spec.ringDepth - 1;
+  // The last row of a ring is left to drafts alone.
+  const bool fills = traitsOf(spec).drafts;
+  const int steps = fills ? spec.ringDepth : spec.ringDepth - 1;
   if (spec.ringFormat == RingFormat::Predecayed &&
       steps * -double(lowerBound) > mostDecay)
     return Status::invalid(fmt::format(
         "lowerBound: {} is not allowed with a predecayed ring of ringDepth = "
-        "{}; inverse-prefix scaling is unsafe unless (ringDepth - 1) "
-        "|lowerBound| is at most {}, so it must be {} or more",
-        lowerBound, spec.ringDepth, mostDecay,
+        "{}; inverse-prefix scaling is unsafe unless {} |lowerBound| is at "
+        "most "
+        "{}, so it must be {} or more",
+        lowerBound, spec.ringDepth, fills ? "ringDepth" : "(ringDepth - 1)",
+        mostDecay,
         -std::floor(1000 * mostDecay / steps) / 1000)); // rounded towards 0
   // Of two infinite sums of gates the difference would be NaN.
   constexpr double mostSum = std::numeric_limits<float>::max();
@@ -38,6 +66,21 @@ Status validateLowerBound(const DecodeSpec &spec, float lowerBound) {
         "lowerBound: {} is not allowed with a prefix ring of ringDepth = {}; "
         "ringDepth |lowerBound| must be a number of fp32",
         lowerBound, spec.ringDepth));
+  return Status::ok();
+}
+
+Status validateStepLimits(const DecodeSpec &spec, float stepMin,
+                          float stepMax) {
+  if (!spec.hasStepLimits)
+    return Status::ok();
+  if (!(stepMin >= 0 && std::isfinite(stepMin)))
+    return Status::invalid(fmt::format(
+        "stepMin: {} is not allowed; it must be finite, 0 or more", stepMin));
+  if (!(stepMax >= stepMin))
+    return Status::invalid(
+        fmt::format("stepMax: {} is not allowed; it must be stepMin = {} or "
+                    "more",
+                    stepMax, stepMin));
   return Status::ok();
 }
 
@@ -76,7 +119,7 @@ static Status checkTritonArgs(const DecodeSpec &spec, const DecodeArgs &args) {
     const int64_t dense = innerElements(spec, pointer);
     const int64_t value = int64_t(memberOf(argument, &args));
     // The stride of a single row is never used.
-    if (value != dense && (args.batch > 1 || !pointer.isPer(perRow)))
+    if (value != dense && (args.batch > 1 || !argument.isOfRows))
       return Status::invalid(
           fmt::format("{}: {} is not allowed with abi triton, whose kernel is "
                       "compiled for {}",
@@ -135,6 +178,9 @@ Status validateArgs(const LaunchRules &rules, const DecodeArgs &args) {
         fmt::format("scale: {} is not allowed; it must be finite", args.scale));
   if (Status status = validateLowerBound(spec, args.lowerBound); !status)
     return status;
+  if (Status status = validateStepLimits(spec, args.stepMin, args.stepMax);
+      !status)
+    return status;
   if (args.batch == 0)
     return Status::ok();
   if (Status status = checkPointers(values); !status)
@@ -142,7 +188,8 @@ Status validateArgs(const LaunchRules &rules, const DecodeArgs &args) {
   if (spec.abi == LaunchAbi::Triton)
     if (Status status = checkTritonArgs(spec, args); !status)
       return status;
-  if (Status status = checkStrides(values, args.batch > 1); !status)
+  const bool hasRows = args.batch > 1 || tokensPerRow(spec) > 1;
+  if (Status status = checkStrides(values, hasRows); !status)
     return status;
   return checkOwnSlots(spec, args);
 }

@@ -9,7 +9,14 @@
 
 #include "kernels/Parameters.h"
 
+#include <limits>
+
 namespace replayjit::internal {
+
+/// Tokens that a row has at most: one, unless the family has drafts.
+int tokensPerRow(const DecodeSpec &spec);
+/// DecodeSpec::tokenRows, of families with drafts; else Full.
+TokenRows tokenRowsOf(const DecodeSpec &spec);
 
 /// The arguments of one launch of kernels that have tokens. This struct is the
 /// kernel's parameter buffer, byte for byte; decodeArguments() says what each
@@ -17,7 +24,8 @@ namespace replayjit::internal {
 /// pitches count elements. Inner dimensions are dense. What a spec does not
 /// have is ignored. The order is that of need: each 64 bytes are one line of
 /// the constant cache, and a block waits for the first line before it can ask
-/// for anything else.
+/// for anything else. Inputs and outputs are lists of the tokens of all rows:
+/// those of row r start at r times tokensPerRow, or at tokenOffsets[r].
 struct DecodeArgs {
   static constexpr const char *structName = "DecodeArgs";
   static std::vector<ArgumentTable> tables();
@@ -61,6 +69,14 @@ struct DecodeArgs {
   int64_t trackIndexStride = 1;
   uint64_t errorWord = 0; ///< An ErrorWord, or 0
   int32_t ringSlots = 0, layer = 0;
+  uint64_t tokenCounts = 0;
+  uint64_t tokenOffsets = 0;
+
+  uint64_t skip = 0;
+  uint64_t outGate = 0;
+  int64_t outGateStride = 0;
+  float stepMin = 0, stepMax = std::numeric_limits<float>::infinity();
+  int32_t tokens = 0;
 };
 
 /// One layer of a launch over several, in device memory. Members are those of
@@ -86,7 +102,7 @@ void setLayer(DecodeArgs &args, const ReplayLayer &layer);
 enum class ErrorKind : uint32_t {
   None = 0,
   StateSlot = 1, ///< state_indices >= slots (src_indices of materialize)
-  WritePos = 2,  ///< write_pos outside 0..L-1
+  WritePos = 2,  ///< write_pos outside 0..L-1; of drafts, 0..L-T
   RingSlot = 3,  ///< ring_indices negative or >= ringSlots, of a ring in use
   DstSlot = 4,   ///< dst_indices null or >= slots
   TrackSlot = 5, ///< track_indices >= slots
@@ -99,6 +115,9 @@ enum class ErrorKind : uint32_t {
   StepMismatch = 11, ///< a step that began and is not the one to commit
   // Of a row that is no padding:
   Overflow = 12, ///< a number beyond fp16 was stored as its largest
+  // Of rows with drafts, padding again:
+  TokenOffset = 13, ///< tokens that are not within the list of all
+  TokenCount = 14,  ///< more tokens than T, or fewer than none
 };
 
 /// Memory that the device writes (system scope) and the host may read at any
@@ -124,12 +143,23 @@ struct RingCursor {
   bool operator==(const RingCursor &) const = default;
 };
 
-/// True if a launch flushes a row that stands at `cursor`.
-constexpr bool flushes(const DecodeSpec &spec, RingCursor cursor, bool forced) {
-  return forced || cursor.writePos == spec.ringDepth - 1;
+/// One more than the ring rows that a launch may find in use.
+inline int cursorEnd(const DecodeSpec &spec) {
+  return spec.ringDepth - tokensPerRow(spec) + 1;
 }
 
-/// The cursor after a launch at a legal cursor. The kernels never write it.
+/// True if a launch writes the state of a row that stands at `cursor`. With
+/// drafts it folds the ring's rows, if there are any, as soon as the drafts of
+/// the next launch might not fit.
+bool flushes(const DecodeSpec &spec, RingCursor cursor, bool forced);
+
+/// The cursor after a launch of drafts of which `accepted` hold, at most as
+/// many as the row had.
+RingCursor acceptedCursor(const DecodeSpec &spec, RingCursor cursor,
+                          bool forced, int accepted);
+
+/// The cursor after a launch of one token at a legal cursor. The kernels never
+/// write it.
 constexpr RingCursor nextCursor(const DecodeSpec &spec, RingCursor cursor,
                                 bool forced) {
   if (forced || spec.ringDepth == 1)
@@ -142,7 +172,7 @@ constexpr RingCursor nextCursor(const DecodeSpec &spec, RingCursor cursor,
 }
 
 /// Says in one sentence what is wrong with arguments that the host can see:
-/// null pointers, counts, strides, alignment, lower_bound. Expects a valid
+/// null pointers, counts, strides, alignment, bounds. Expects a valid
 /// spec. A stride or pitch of more than 2^32 bytes either way is refused, so
 /// that no offset of a row or slot passes 63 bits.
 Status validateArgs(const LaunchRules &rules, const DecodeArgs &args);
@@ -169,6 +199,9 @@ checkOwnSlots(int32_t rows,
 /// grow as exp(-P): (L-1) |lower_bound| may be at most 80. With prefix rings
 /// L |lower_bound| must be finite in fp32.
 Status validateLowerBound(const DecodeSpec &spec, float lowerBound);
+
+/// hasStepLimits: 0 <= step_min <= step_max, which may be infinite.
+Status validateStepLimits(const DecodeSpec &spec, float stepMin, float stepMax);
 
 } // namespace replayjit::internal
 

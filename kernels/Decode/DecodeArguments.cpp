@@ -20,9 +20,23 @@ static constexpr Presence ifCursor{has<&FamilyTraits::rings>, "REPLAY only"};
 static constexpr Presence ifForceFlush{
     [](Spec spec) { return traitsOf(spec).forcedFlush && spec.hasForceFlush; },
     "if has_force_flush"};
-static constexpr Presence ifParams{
-    [](Spec spec) { return spec.gate != Gate::LogDecay; },
-    "unless GATE_LOG_DECAY"};
+static constexpr Presence ifGateInput{hasGateInput, "unless GATE_FIXED"};
+static constexpr Presence ifBetaInput{hasBetaInput,
+                                      "unless BETA_STEP or BETA_ONE"};
+static constexpr Presence ifLogRate{hasLogRate, "unless GATE_LOG_DECAY"};
+static constexpr Presence ifBias{hasBias,
+                                 "unless GATE_LOG_DECAY or GATE_FIXED"};
+static constexpr Presence ifSkip{
+    [](Spec spec) { return spec.skip != Skip::None; }, "unless SKIP_NONE"};
+static constexpr Presence ifOutGate{[](Spec spec) { return spec.hasOutGate; },
+                                    "if has_out_gate"};
+static constexpr Presence ifStepLimits{
+    [](Spec spec) { return spec.hasStepLimits; }, "if has_step_limits"};
+/// Of D.
+static constexpr Extent skipChannels{
+    "V if SKIP_CHANNEL", [](Spec spec) -> int64_t {
+      return spec.skip == Skip::Channel ? spec.headDimV : 0;
+    }};
 static constexpr Presence ifDstIndices{
     [](Spec spec) { return spec.hasDstIndices; }, "if has_dst_indices"};
 static constexpr Presence ifTrackIndices{
@@ -43,20 +57,24 @@ static constexpr auto decodeTable = linked(std::to_array<Argument>({
     pointer(MEMBER(state), arguments::state, {perSlot, HV, V, K}, Updated,
             Wide),
     stride(MEMBER(statePitch), "state"),
-    pointer(MEMBER(q), act, {perRow, qkv}, Input, Wide)
+    pointer(MEMBER(q), act, {perToken, qkv}, Input, Wide)
         .ofToken()
-        .says("q then k then v; or q alone, [B, H, K], if has_separate_qkv"),
+        .says(
+            "q then k then v; or q alone, [tokens, H, K], if has_separate_qkv"),
     stride(MEMBER(qStride), "q"),
 
-    pointer(MEMBER(a), gate, {perRow, HV, channels}, Input, WideIfKda)
+    pointer(MEMBER(a), gate, {perToken, HV, channels}, Input, WideIfKda)
+        .only(ifGateInput)
         .ofToken(),
     stride(MEMBER(aStride), "a"),
-    pointer(MEMBER(b), beta, {perRow, HV}, Input).ofToken(),
+    pointer(MEMBER(b), beta, {perToken, HV}, Input).only(ifBetaInput).ofToken(),
     stride(MEMBER(bStride), "b"),
-    pointer(MEMBER(aLog), param, {HV}, Input).only(ifParams),
+    pointer(MEMBER(aLog), param, {HV}, Input)
+        .only(ifLogRate)
+        .says("of GATE_FIXED g itself, of GATE_RATE A = -exp(A_log)"),
     pointer(MEMBER(dtBias), bias, {HV, channels}, Input, WideIfKda)
-        .only(ifParams),
-    pointer(MEMBER(out), output, {perRow, HV, V}, Written, Wide),
+        .only(ifBias),
+    pointer(MEMBER(out), output, {perToken, HV, V}, Written, Wide),
     stride(MEMBER(outStride), "out"),
 
     pointer(MEMBER(dRing), ring, {perRing, HV, L, V}, Updated, Wide)
@@ -75,11 +93,11 @@ static constexpr auto decodeTable = linked(std::to_array<Argument>({
     number(MEMBER(lowerBound), f32)
         .says("of GATE_LOWER_BOUND: finite, negative"),
 
-    pointer(MEMBER(k), act, {perRow, H, K}, Input, Wide)
+    pointer(MEMBER(k), act, {perToken, H, K}, Input, Wide)
         .only(ifSeparate)
         .ofToken(),
     stride(MEMBER(kStride), "k"),
-    pointer(MEMBER(v), act, {perRow, HV, V}, Input, Wide)
+    pointer(MEMBER(v), act, {perToken, HV, V}, Input, Wide)
         .only(ifSeparate)
         .ofToken(),
     stride(MEMBER(vStride), "v"),
@@ -103,6 +121,26 @@ static constexpr auto decodeTable = linked(std::to_array<Argument>({
         .says("a replayjit_error_word_t"),
     count(MEMBER(ringSlots)).only(ifRingIndices),
     number(MEMBER(layer), i32).says("what an error word calls this launch"),
+    pointer(MEMBER(tokenCounts), i32, {perRow}, Read)
+        .only(ifCounted)
+        .says("tokens of each row, 0..T"),
+    pointer(MEMBER(tokenOffsets), i32, {perRowAndEnd}, Read)
+        .only(ifRagged)
+        .says("the first token of each row, and where the last row ends"),
+
+    pointer(MEMBER(skip), bias, {HV, skipChannels}, Input)
+        .only(ifSkip)
+        .says("D"),
+    pointer(MEMBER(outGate), act, {perToken, HV, V}, Input, Wide)
+        .only(ifOutGate)
+        .ofToken()
+        .says("z"),
+    stride(MEMBER(outGateStride), "outGate"),
+    number(MEMBER(stepMin), f32).only(ifStepLimits).says("0 or more"),
+    number(MEMBER(stepMax), f32)
+        .only(ifStepLimits)
+        .says("step_min or more, and may be infinite"),
+    count(MEMBER(tokens)).only(ifRagged).says("those of all rows"),
 }));
 #undef MEMBER
 static_assert(covers(decodeTable, sizeof(DecodeArgs)));

@@ -62,6 +62,12 @@ inline constexpr Presence ifSeparate{
     [](Spec spec) { return spec.hasSeparateQkv; }, "if has_separate_qkv"};
 inline constexpr Presence ifCircular{[](Spec spec) { return spec.isCircular; },
                                      "if is_circular"};
+inline constexpr Presence ifCounted{
+    [](Spec spec) { return tokenRowsOf(spec) == TokenRows::Counted; },
+    "if token_rows is counted"};
+inline constexpr Presence ifRagged{
+    [](Spec spec) { return tokenRowsOf(spec) == TokenRows::Ragged; },
+    "if token_rows is ragged"};
 inline constexpr Presence ifRingIndices{
     [](Spec spec) { return spec.hasRingIndices; }, "if has_ring_indices"};
 

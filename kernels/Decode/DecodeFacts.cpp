@@ -16,11 +16,21 @@ using enum DataType;
 
 static constexpr auto ofStates = has<&FamilyTraits::states>;
 static constexpr auto ofTokens = has<&FamilyTraits::tokens>;
-static bool hasParams(const DecodeSpec &spec) {
-  return traitsOf(spec).tokens && spec.gate != Gate::LogDecay;
+static constexpr auto ofDrafts = has<&FamilyTraits::drafts>;
+static bool hasA(const DecodeSpec &spec) {
+  return traitsOf(spec).tokens && hasGateInput(spec);
+}
+static bool hasB(const DecodeSpec &spec) {
+  return traitsOf(spec).tokens && hasBetaInput(spec);
+}
+static bool hasALog(const DecodeSpec &spec) {
+  return traitsOf(spec).tokens && hasLogRate(spec);
+}
+static bool hasBiasOrSkip(const DecodeSpec &spec) {
+  return traitsOf(spec).tokens && (hasBias(spec) || spec.skip != Skip::None);
 }
 static bool computesBeta(const DecodeSpec &spec) {
-  return traitsOf(spec).tokens && spec.beta != Beta::Given;
+  return hasB(spec) && spec.beta != Beta::Given;
 }
 static bool hasPredecayedTokens(const DecodeSpec &spec) {
   return traitsOf(spec).tokens && spec.ringFormat == RingFormat::Predecayed;
@@ -37,10 +47,10 @@ static bool hasOutType(const DecodeSpec &spec) {
 
 // What a name need not say.
 static bool hasTypeOfGate(const DecodeSpec &spec) {
-  return spec.betaType == spec.gateType;
+  return hasA(spec) && spec.betaType == spec.gateType;
 }
 static bool hasTypeOfParam(const DecodeSpec &spec) {
-  return spec.biasType == spec.paramType;
+  return hasALog(spec) && spec.biasType == spec.paramType;
 }
 /// All but raw rings have the bounded gate.
 static bool hasBoundedFormat(const DecodeSpec &spec) {
@@ -65,8 +75,9 @@ static constexpr Few rarely = {false, false, false, false, false, true};
 static constexpr Fact<DecodeSpec> decodeTable[] = {
     fact<&DecodeSpec::family>({
         .name = "family",
-        .doc = "Which kernel: of tokens with a ring, of tokens without one, of "
-               "rings to fold, or of the cursors of a step",
+        .doc = "Which kernel: of a token with a ring, of one without, of rings "
+               "to fold, of the cursors of a step, or of several tokens with a "
+               "ring",
         .flag = "--family",
     }),
     fact<&DecodeSpec::isKda>({
@@ -131,9 +142,9 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
     }),
     fact<&DecodeSpec::gateType>({
         .name = "gateType",
-        .in = ofTokens,
+        .in = hasA,
         .allowed = {.values = floats},
-        .doc = "Type of a, of which the gate is made",
+        .doc = "Type of a, of which the gate is made, and the step",
         .flag = "--gate-type",
         .parts = {"gate"},
         .isMinor = true,
@@ -141,7 +152,7 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
     }),
     fact<&DecodeSpec::betaType>({
         .name = "betaType",
-        .in = ofTokens,
+        .in = hasB,
         .allowed = {.values = floats},
         .doc = "Type of b, of which beta is made",
         .flag = "--beta-type",
@@ -152,7 +163,7 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
     }),
     fact<&DecodeSpec::paramType>({
         .name = "paramType",
-        .in = hasParams,
+        .in = hasALog,
         .allowed = {.values = floats},
         .doc = "Type of A_log",
         .flag = "--param-type",
@@ -162,9 +173,9 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
     }),
     fact<&DecodeSpec::biasType>({
         .name = "biasType",
-        .in = hasParams,
+        .in = hasBiasOrSkip,
         .allowed = {.values = floats},
-        .doc = "Type of dt_bias",
+        .doc = "Type of dt_bias, and of D",
         .flag = "--bias-type",
         .parts = {"bias"},
         .isImplied = hasTypeOfParam,
@@ -219,14 +230,17 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
     fact<&DecodeSpec::gate>({
         .name = "gate",
         .in = ofTokens,
-        .doc = "How a decay follows from a; with logDecay, a is its logarithm, "
-               "and there is no A_log and no dt_bias",
+        .doc =
+            "How a decay follows from a; with logDecay, a is its logarithm, "
+            "and there is no A_log and no dt_bias; with fixed, A_log is, and "
+            "there is no a; with rate, A_log holds -exp of itself",
         .flag = "--gate",
-        .parts = {"", "lowerbound", "logdecay"},
+        .parts = {"", "lowerbound", "logdecay", "fixedgate", "rate"},
         .isImplied = hasBoundedFormat,
         .isMinor = true,
-        .draws = {Gate::Softplus, Gate::Softplus, Gate::LowerBound,
-                  Gate::LogDecay},
+        .draws = {Gate::Softplus, Gate::Softplus, Gate::Softplus,
+                  Gate::LowerBound, Gate::LowerBound, Gate::LogDecay,
+                  Gate::Fixed, Gate::Rate},
     }),
     fact<&DecodeSpec::betaRound>({
         .name = "betaRound",
@@ -260,8 +274,7 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
     }),
     fact<&DecodeSpec::isCircular>({
         .name = "isCircular",
-        .doc = "A full ring wraps around and keeps its newest token; not with "
-               "raw rings",
+        .doc = "A full ring wraps around and keeps its newest tokens",
         .flag = "--circular",
         .parts = {"", "circ"},
     }),
@@ -372,12 +385,14 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
     fact<&DecodeSpec::beta>({
         .name = "beta",
         .in = ofTokens,
-        .doc = "How beta follows from b",
+        .doc =
+            "How beta follows from b; with step, it is softplus(a + dt_bias), "
+            "and with one, 1, and there is no b",
         .flag = "--beta",
-        .parts = {"", "twobeta", "givenbeta"},
+        .parts = {"", "twobeta", "givenbeta", "step", "onebeta"},
         .isMinor = true,
         .draws = {Beta::Sigmoid, Beta::Sigmoid, Beta::Sigmoid,
-                  Beta::TwiceSigmoid, Beta::Given},
+                  Beta::TwiceSigmoid, Beta::Given, Beta::Step, Beta::One},
     }),
     fact<&DecodeSpec::hasUnitKeys>({
         .name = "hasUnitKeys",
@@ -388,13 +403,68 @@ static constexpr Fact<DecodeSpec> decodeTable[] = {
         .parts = {"", "unitkeys"},
         .isMinor = true,
     }),
+    fact<&DecodeSpec::numTokens>({
+        .name = "numTokens",
+        .in = ofDrafts,
+        .allowed = {1, maxTokens},
+        .doc = "Tokens that a row of verify has at most, T",
+        .flag = "-T,--tokens",
+        .parts = {"t"},
+        .draws = {1, 2, 3, 4, 4, 5, 8, 16},
+    }),
+    fact<&DecodeSpec::tokenRows>({
+        .name = "tokenRows",
+        .in = ofDrafts,
+        .doc =
+            "How many tokens a row of verify has: T, those counted, or those "
+            "from one offset to the next",
+        .flag = "--token-rows",
+        .parts = {"", "counted", "ragged"},
+    }),
     fact<&DecodeSpec::dependents>({
         .name = "dependents",
         .in = isProgrammaticToken,
         .doc = "What a programmatic launch reads only once the kernel before "
                "has ended: the token's q, k, v, a and b, or all arguments",
         .flag = "--dependents",
-        .parts = {"", "depall"},
+        .parts = {"", "all"},
+    }),
+    fact<&DecodeSpec::rule>({
+        .name = "rule",
+        .in = ofTokens,
+        .doc = "What a token adds along its key: what the state lacks of v, or "
+               "v; each times beta",
+        .flag = "--rule",
+        .parts = {"", "add"},
+        .draws = {Rule::Delta, Rule::Delta, Rule::Additive},
+    }),
+    fact<&DecodeSpec::skip>({
+        .name = "skip",
+        .in = ofTokens,
+        .doc = "What else goes into the output: D v, where D has a number for "
+               "each value head, or for each channel of it",
+        .flag = "--skip",
+        .parts = {"", "d", "dv"},
+        .isMinor = true,
+        .draws = {Skip::None, Skip::None, Skip::Head, Skip::Channel},
+    }),
+    fact<&DecodeSpec::hasOutGate>({
+        .name = "hasOutGate",
+        .in = ofTokens,
+        .doc = "The output is multiplied by silu(z), of a z as v",
+        .flag = "--out-gate",
+        .parts = {"", "z"},
+        .isMinor = true,
+        .draws = {false, false, true},
+    }),
+    fact<&DecodeSpec::hasStepLimits>({
+        .name = "hasStepLimits",
+        .in = ofTokens,
+        .doc = "The step is cut to step_min and step_max",
+        .flag = "--step-limits",
+        .parts = {"", "limits"},
+        .isMinor = true,
+        .draws = rarely,
     }),
 };
 static_assert(isComplete<DecodeSpec>(decodeTable));

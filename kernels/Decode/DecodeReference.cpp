@@ -20,6 +20,8 @@ DecodeTensors::DecodeTensors(const DecodeSpec &spec, const DecodeArgs &args)
                                                    0},
       dtBias{spec.biasType, args.dtBias, 0}, out{spec.outType, args.out,
                                                  args.outStride},
+      skip{spec.biasType, args.skip, 0}, outGate{spec.actType, args.outGate,
+                                                 args.outGateStride},
       state{spec.stateType, args.state, args.statePitch}, dRing{spec.ringType,
                                                                 args.dRing,
                                                                 args.dPitch},
@@ -32,8 +34,9 @@ DecodeTensors::DecodeTensors(const DecodeSpec &spec, const DecodeArgs &args)
       trackIndices{spec.indexType, args.trackIndices, args.trackIndexStride},
       writePos{DataType::I32, args.writePos, 1},
       forceFlush{DataType::I32, args.forceFlush, 1}, ringBase{DataType::I32,
-                                                              args.ringBase,
-                                                              1} {
+                                                              args.ringBase, 1},
+      tokenCounts{DataType::I32, args.tokenCounts, 1},
+      tokenOffsets{DataType::I32, args.tokenOffsets, 1} {
   q = k = v = mixedQkv;
   if (spec.hasSeparateQkv) {
     k = {spec.actType, args.k, args.kStride};
@@ -53,7 +56,8 @@ static double softplus(double x) {
 
 /// R6. Reads K values of `tensor` from element `first` of `row`.
 static void readVector(const DecodeSpec &spec, const HostTensor &tensor,
-                       int row, int64_t first, double scale, double *result) {
+                       int64_t row, int64_t first, double scale,
+                       double *result) {
   double squares = 0;
   for (int i = 0; i < spec.headDimK; ++i) {
     result[i] = tensor.get(row, first + i);
@@ -66,18 +70,29 @@ static void readVector(const DecodeSpec &spec, const HostTensor &tensor,
     result[i] *= factor;
 }
 
-double gateOf(const DecodeSpec &spec, double lowerBound, double aLog,
+static double stepOf(const DecodeSpec &spec, const DecodeArgs &args, double x) {
+  const double step = softplus(x);
+  if (!spec.hasStepLimits)
+    return step;
+  return std::min<double>(std::max<double>(step, args.stepMin), args.stepMax);
+}
+
+double gateOf(const DecodeSpec &spec, const DecodeArgs &args, double aLog,
               double x) {
   if (spec.gate == Gate::LogDecay)
     return x;
+  if (spec.gate == Gate::Fixed)
+    return aLog;
+  if (spec.gate == Gate::Rate)
+    return aLog * stepOf(spec, args, x);
   const double rate =
       std::exp(std::clamp<double>(aLog, -mostLogRate, mostLogRate));
   if (spec.gate == Gate::LowerBound)
-    return lowerBound * sigmoid(rate * x);
-  return -rate * softplus(x);
+    return args.lowerBound * sigmoid(rate * x);
+  return -rate * stepOf(spec, args, x);
 }
 
-/// R4.
+/// R4, of the betas that have a b.
 static double betaOf(const DecodeSpec &spec, double b) {
   if (spec.beta == Beta::Given)
     return b;
@@ -85,7 +100,8 @@ static double betaOf(const DecodeSpec &spec, double b) {
   return spec.betaRound ? roundTo(spec.betaType, beta) : beta;
 }
 
-DecodeToken readToken(const DecodeSpec &spec, const DecodeArgs &args, int row) {
+DecodeToken readToken(const DecodeSpec &spec, const DecodeArgs &args,
+                      int64_t row) {
   const DecodeTensors tensors(spec, args);
   const int H = spec.numKeyHeads, HV = spec.numValueHeads;
   const int K = spec.headDimK, V = spec.headDimV, G = gateWidth(spec);
@@ -102,13 +118,28 @@ DecodeToken readToken(const DecodeSpec &spec, const DecodeArgs &args, int row) {
   for (int i = 0; i < HV * V; ++i)
     token.v[i] = tensors.v.get(row, i);
   for (int hv = 0; hv < HV; ++hv) {
-    token.beta[hv] = betaOf(spec, tensors.b.get(row, hv));
-    const bool hasParams = spec.gate != Gate::LogDecay;
-    const double aLog = hasParams ? tensors.aLog.get(0, hv) : 0;
-    for (int i = hv * G; i < (hv + 1) * G; ++i) // R5
-      token.g[i] = gateOf(spec, args.lowerBound, aLog,
-                          tensors.a.get(row, i) +
-                              (hasParams ? tensors.dtBias.get(0, i) : 0));
+    const double aLog = hasLogRate(spec) ? tensors.aLog.get(0, hv) : 0;
+    double x = 0;
+    for (int i = hv * G; i < (hv + 1) * G; ++i) { // R5
+      x = (hasGateInput(spec) ? tensors.a.get(row, i) : 0) +
+          (hasBias(spec) ? tensors.dtBias.get(0, i) : 0);
+      token.g[i] = gateOf(spec, args, aLog, x);
+    }
+    if (hasBetaInput(spec))
+      token.beta[hv] = betaOf(spec, tensors.b.get(row, hv));
+    else
+      token.beta[hv] = spec.beta == Beta::Step ? stepOf(spec, args, x) : 1;
+  }
+  token.skip.resize(HV * V);
+  token.outGate.assign(HV * V, 1);
+  for (int i = 0; i < HV * V; ++i) {
+    if (spec.skip != Skip::None)
+      token.skip[i] =
+          token.v[i] * tensors.skip.get(0, spec.skip == Skip::Head ? i / V : i);
+    if (spec.hasOutGate) {
+      const double z = tensors.outGate.get(row, i);
+      token.outGate[i] = z * sigmoid(z);
+    }
   }
   return token;
 }
@@ -142,10 +173,13 @@ DecodeRecurrence::Step DecodeRecurrence::step(int64_t slot,
       double predicted = 0;
       for (int j = 0; j < K; ++j)
         predicted += (row[j] *= alpha[j]) * k[j];
+      if (spec.rule == Rule::Additive)
+        predicted = 0;
       result.d[i] = token.beta[hv] * (token.v[i] - predicted);
       // R9 in its other form: o = S' q, as S' already holds d k^T.
       for (int j = 0; j < K; ++j)
         result.out[i] += (row[j] += result.d[i] * k[j]) * q[j];
+      result.out[i] = (result.out[i] + token.skip[i]) * token.outGate[i];
     }
   }
   return result;

@@ -7,8 +7,8 @@
 //
 // They take the arguments of a launch with *host* addresses in place of device
 // addresses. The rules of the operator contract (SGLang pull request #28451,
-// circular rings after #37739) are numbered here; the source names them where
-// it obeys them.
+// circular rings after #37739) are numbered here, those of several tokens a row
+// in Verify/VerifyReference.h; the source names them where it obeys them.
 //
 //  R1 A row whose state slot is null (NullSlot) writes zeros to its output and
 //     touches nothing else. Its other indices are not looked at.
@@ -19,7 +19,8 @@
 //     zero. Ring rows >= m are never read, also when the flush is forced.
 //     Family::Packed has no cursor and flushes at every token.
 //  R4 beta = sigmoid(b); Beta::TwiceSigmoid: 2 sigmoid(b); with betaRound,
-//     rounded to b's type. Beta::Given: beta = b.
+//     rounded to b's type. Beta::Given: beta = b. Beta::One: beta = 1.
+//     Beta::Step: the step of R5.
 //  R5 With x = a + dt_bias: g = -exp(A_log) softplus(x),
 //     softplus(x) = x > 20 ? x : log(1 + exp(x)). Gate::LowerBound:
 //     g = lower_bound sigmoid(exp(A_log) x). GDN has one x and so one g for a
@@ -27,6 +28,10 @@
 //     (mostLogRate) counts as that, so that exp(A_log) is neither infinite nor
 //     zero: an x of plus infinity forgets all, one of minus infinity nothing.
 //     Gate::LogDecay: g = a, and there is neither A_log nor dt_bias.
+//     Gate::Fixed: g = A_log, and there is neither a nor dt_bias. Of the first,
+//     softplus(x) is the step, which hasStepLimits cuts to step_min, and then
+//     to step_max; Gate::Rate: g = A times the step, where A stands in the
+//     place of A_log and is not cut.
 //  R6 q and k are divided by sqrt(sum x^2 + 1e-6) over K if qkL2Norm; then q
 //     is multiplied by scale. Kernels take the sum in fp32, which x below 1e18
 //     fits: a vector whose sum is infinite there becomes zero.
@@ -35,6 +40,8 @@
 //     a product of vectors being that of their channels.
 //  R9 alpha = exp(g); d = beta (v - S diag(alpha) k);
 //     o = S diag(alpha) q + d (k . q); S' = S diag(alpha) + d k^T.
+//     Rule::Additive: d = beta v. With skip, D v is then added to o, and with
+//     hasOutGate the sum is multiplied by silu(z) = z / (1 + exp(-z)).
 //  R10 A row that flushes writes S' and appends nothing (but see R14).
 //  R11 A row that does not appends at ring row m: d, k (normalized, unscaled,
 //     one per key head) and g (KDA: K of them). The cursor is never written.
@@ -65,6 +72,7 @@
 #define REPLAYJIT_KERNELS_DECODE_DECODEREFERENCE_H
 
 #include "kernels/Decode/DecodeArgs.h"
+#include "kernels/Families.h"
 
 #include <cstdint>
 #include <vector>
@@ -98,9 +106,11 @@ struct DecodeTensors {
   HostTensor mixedQkv; ///< All of q, k and v, unless hasSeparateQkv.
   HostTensor q, k, v;  ///< [H, K], [H, K] and [HV, V] a row.
   HostTensor a, b, aLog, dtBias, out;
+  HostTensor skip, outGate;
   HostTensor state, dRing, kRing, gRing;
   HostTensor stateIndices, ringIndices, dstIndices, trackIndices;
   HostTensor writePos, forceFlush, ringBase;
+  HostTensor tokenCounts, tokenOffsets;
 };
 
 /// What one token of one row means, with every head's values side by side.
@@ -110,16 +120,22 @@ struct DecodeToken {
   std::vector<double> v;    ///< [HV, V]
   std::vector<double> beta; ///< [HV], R4
   std::vector<double> g;    ///< GDN [HV]; KDA [HV, K], R5
+  std::vector<double> skip; ///< [HV, V], D v; zeros without a skip
+  std::vector<double> outGate; ///< [HV, V], silu(z); ones without a gate
 };
 
-/// R5, for x = a + dt_bias; of Gate::LogDecay, x = a.
-double gateOf(const DecodeSpec &spec, double lowerBound, double aLog, double x);
+/// R5, for x = a + dt_bias; of Gate::LogDecay, x = a; of Gate::Fixed, any x.
+/// Steps are cut as `args` says, whose lowerBound counts too.
+double gateOf(const DecodeSpec &spec, const DecodeArgs &args, double aLog,
+              double x);
 
 /// exp of the `gateWidth` gates at `gates`, one for each of K channels.
 std::vector<double> decayOf(const DecodeSpec &spec, const double *gates);
 
-/// Reads the token of batch row `row` (R4 to R6).
-DecodeToken readToken(const DecodeSpec &spec, const DecodeArgs &args, int row);
+/// Reads the token at `place` in the lists of tokens: that of a batch row,
+/// where each has one (R4 to R6).
+DecodeToken readToken(const DecodeSpec &spec, const DecodeArgs &args,
+                      int64_t place);
 
 /// What a launch does with a batch row (R1 to R3, R14 to R16).
 struct DecodeRow {
@@ -130,12 +146,22 @@ struct DecodeRow {
   int64_t dstSlot = 0;    ///< Where a flush writes.
   int64_t trackSlot = -1; ///< -1: none
   RingCursor cursor;      ///< Family::Packed: zeros.
+  int64_t firstToken = 0; ///< In the lists of tokens.
+  int64_t numTokens = 1;  ///< Of a row that is no padding 1 or more.
+  int64_t numPlaces = 1;  ///< Outputs from firstToken on that are its own, R23.
   ErrorKind error = ErrorKind::None;
   int64_t badValue = 0; ///< What `error` is about.
 
   /// R14: the flush folds the history and leaves the token in the ring.
   bool keepsToken(const DecodeSpec &spec) const {
-    return spec.isCircular && flushes && !forced;
+    return spec.isCircular && flushes &&
+           (!forced || traitsOf(spec).drafts); // R22
+  }
+  /// Where the token is appended, if it is.
+  RingCursor end(const DecodeSpec &spec) const {
+    if (!flushes)
+      return cursor;
+    return {0, (cursor.base + cursor.writePos) % spec.ringDepth};
   }
 };
 
@@ -178,7 +204,17 @@ std::vector<double> materialize(const DecodeSpec &spec,
 std::vector<double> materialize(const DecodeSpec &spec, const DecodeArgs &args,
                                 int64_t slot, int valueHead, int ringRows);
 
-/// Runs a launch with tokens on host memory: writes out, state,
+/// A token of value head `hv` becomes the ring row after those that `cursor`
+/// counts (R11 to R14). `gates` are its own.
+struct RingRecord {
+  int hv;
+  const double *d, *k, *gates;
+};
+void appendRecord(const DecodeSpec &spec, const DecodeTensors &tensors,
+                  int64_t ringSlot, RingCursor cursor, const RingRecord &record,
+                  double &overflow);
+
+/// Runs a launch of one token a row on host memory: writes out, state,
 /// rings and error word as the rules say, computing in fp64 and rounding to the
 /// storage type what is stored.
 void replayStep(const DecodeSpec &spec, const DecodeArgs &args);

@@ -26,7 +26,22 @@ DecodeRow readRow(const DecodeSpec &spec, const DecodeArgs &args, int index) {
   const int64_t first = firstLegalSlot(spec), L = spec.ringDepth;
   DecodeRow row;
   row.slot = row.ringSlot = row.dstSlot = read(tensors.stateIndices);
-  if (row.slot < first) // R1
+  const int64_t T = tokensPerRow(spec); // R19
+  row.firstToken = index * T;
+  row.numTokens = row.numPlaces = T;
+  int64_t end = row.firstToken + T, listed = end;
+  if (tokenRowsOf(spec) == TokenRows::Counted)
+    row.numTokens = read(tensors.tokenCounts);
+  if (tokenRowsOf(spec) == TokenRows::Ragged) {
+    row.firstToken = read(tensors.tokenOffsets);
+    end = int64_t(tensors.tokenOffsets.get(index + 1, 0));
+    row.numTokens = end - row.firstToken;
+    listed = args.tokens;
+    const bool isListed = std::min(row.firstToken, end) >= 0 &&
+                          std::max(row.firstToken, end) <= listed;
+    row.numPlaces = isListed ? std::clamp(row.numTokens, int64_t(0), T) : 0;
+  }
+  if (row.slot < first || row.numTokens == 0) // R1, R19
     return row;
 
   int64_t writePos = 0, base = 0, track = -1;
@@ -42,11 +57,14 @@ DecodeRow readRow(const DecodeSpec &spec, const DecodeArgs &args, int index) {
     base = read(tensors.ringBase);
   const int64_t ringSlots = spec.hasRingIndices ? args.ringSlots : args.slots;
   judge(row, {{ErrorKind::StateSlot, row.slot, first, args.slots},
-              {ErrorKind::WritePos, writePos, 0, L},
+              {ErrorKind::WritePos, writePos, 0, cursorEnd(spec)},
               {ErrorKind::RingSlot, row.ringSlot, 0, ringSlots},
               {ErrorKind::DstSlot, row.dstSlot, first, args.slots},
               {ErrorKind::TrackSlot, track, INT64_MIN, args.slots},
-              {ErrorKind::RingBase, base, 0, L}});
+              {ErrorKind::RingBase, base, 0, L},
+              {ErrorKind::TokenOffset, row.firstToken, 0,
+               end < 0 || end > listed ? INT64_MIN : listed + 1},
+              {ErrorKind::TokenCount, row.numTokens, 0, T + 1}});
   if (!row.isLive)
     return row;
   row.cursor = {int32_t(writePos), int32_t(base)};
@@ -167,62 +185,32 @@ std::vector<double> materialize(const DecodeSpec &spec, const DecodeArgs &args,
 // Launches
 //===----------------------------------------------------------------------===//
 
-namespace {
-
-/// The token of one row on its way into the ring.
-class Appending {
-public:
-  Appending(const DecodeSpec &spec, const DecodeTensors &tensors,
-            const DecodeRow &row)
-      : spec(spec), tensors(tensors), row(row),
-        place(ringRow(spec, row.cursor, row.cursor.writePos)) {}
-
-  /// R11 to R14: what g_ring gets for value head `hv`, given its gates.
-  std::vector<double> gates(int hv, const double *g) const {
-    const int G = gateWidth(spec);
-    std::vector<double> result(g, g + G);
-    const bool startsRing =
-        row.cursor.writePos == 0 || row.keepsToken(spec); // R14
-    if (spec.ringFormat == RingFormat::Raw || startsRing)
-      return result;
-    const int newest = ringRow(spec, row.cursor, row.cursor.writePos - 1);
+void appendRecord(const DecodeSpec &spec, const DecodeTensors &tensors,
+                  int64_t ringSlot, RingCursor cursor, const RingRecord &record,
+                  double &overflow) {
+  const int K = spec.headDimK, V = spec.headDimV, G = gateWidth(spec);
+  const int ratio = spec.numValueHeads / spec.numKeyHeads, hv = record.hv;
+  auto at = [&](int head, int row, int width, int i) {
+    return (int64_t(head) * spec.ringDepth + row) * width + i;
+  };
+  const int place = ringRow(spec, cursor, cursor.writePos);
+  std::vector<double> gates(record.gates, record.gates + G);
+  if (spec.ringFormat != RingFormat::Raw && cursor.writePos > 0) { // R12
+    const int newest = ringRow(spec, cursor, cursor.writePos - 1);
     for (int i = 0; i < G; ++i)
-      result[i] += tensors.gRing.get(row.ringSlot, at(hv, newest, G, i));
-    return result;
+      gates[i] += tensors.gRing.get(ringSlot, at(hv, newest, G, i));
   }
-  void storeD(int hv, int v, double d, double &overflow) const {
-    tensors.dRing.store(row.ringSlot, at(hv, place, spec.headDimV, v), d,
-                        overflow);
+  for (int v = 0; v < V; ++v)
+    tensors.dRing.store(ringSlot, at(hv, place, V, v), record.d[v], overflow);
+  for (int i = 0; i < G; ++i)
+    tensors.gRing.set(ringSlot, at(hv, place, G, i), gates[i]);
+  for (int i = 0; i < K && hv % ratio == 0; ++i) {
+    double k = record.k[i];
+    if (spec.ringFormat == RingFormat::Predecayed) // R13: H = HV
+      k *= std::exp(-gates[i]);
+    tensors.kRing.store(ringSlot, at(hv / ratio, place, K, i), k, overflow);
   }
-  void storeGates(int hv, const std::vector<double> &gates) const {
-    const int G = gateWidth(spec);
-    for (int i = 0; i < G; ++i)
-      tensors.gRing.set(row.ringSlot, at(hv, place, G, i), gates[i]);
-  }
-  /// `gates` are those of R13, for which H = HV.
-  void storeK(int h, const double *k, const std::vector<double> &gates,
-              double &overflow) const {
-    for (int i = 0; i < spec.headDimK; ++i) {
-      double value = k[i];
-      if (spec.ringFormat == RingFormat::Predecayed)
-        value *= std::exp(-gates[i]);
-      tensors.kRing.store(row.ringSlot, at(h, place, spec.headDimK, i), value,
-                          overflow);
-    }
-  }
-
-private:
-  int64_t at(int64_t head, int64_t ringRow, int width, int i) const {
-    return (head * spec.ringDepth + ringRow) * width + i;
-  }
-
-  const DecodeSpec &spec;
-  const DecodeTensors &tensors;
-  const DecodeRow &row;
-  const int place;
-};
-
-} // namespace
+}
 
 /// One live row of a launch.
 static void stepRow(const DecodeSpec &spec, const DecodeArgs &args, int index,
@@ -231,7 +219,6 @@ static void stepRow(const DecodeSpec &spec, const DecodeArgs &args, int index,
   const int H = spec.numKeyHeads, HV = spec.numValueHeads;
   const int K = spec.headDimK, V = spec.headDimV, G = gateWidth(spec);
   const DecodeToken token = readToken(spec, args, index);
-  const Appending ring(spec, tensors, row);
   const bool keepsToken = row.keepsToken(spec);
   const bool appends = !row.flushes || keepsToken;
   double overflow = 0; // R18
@@ -242,6 +229,7 @@ static void stepRow(const DecodeSpec &spec, const DecodeArgs &args, int index,
                     row.cursor);
     const double *q = &token.q[h * K], *k = &token.k[h * K];
     const std::vector<double> alpha = decayOf(spec, &token.g[hv * G]);
+    std::vector<double> ds(V);
     for (int v = 0; v < V; ++v) { // R9
       double Sk = 0, Sq = 0, kq = 0;
       for (int i = 0; i < K; ++i) {
@@ -249,10 +237,14 @@ static void stepRow(const DecodeSpec &spec, const DecodeArgs &args, int index,
         Sq += S[v * K + i] * alpha[i] * q[i];
         kq += k[i] * q[i];
       }
-      const double d = token.beta[hv] * (token.v[hv * V + v] - Sk);
-      tensors.out.store(index, hv * V + v, Sq + d * kq, overflow);
-      if (appends)
-        ring.storeD(hv, v, d, overflow);
+      if (spec.rule == Rule::Additive)
+        Sk = 0;
+      const int at = hv * V + v;
+      const double d = token.beta[hv] * (token.v[at] - Sk);
+      tensors.out.store(index, at,
+                        (Sq + d * kq + token.skip[at]) * token.outGate[at],
+                        overflow);
+      ds[v] = d;
       for (int i = 0; i < K; ++i) {
         const int64_t at = (int64_t(hv) * V + v) * K + i;
         const double next = S[v * K + i] * alpha[i] + d * k[i];
@@ -263,12 +255,9 @@ static void stepRow(const DecodeSpec &spec, const DecodeArgs &args, int index,
           tensors.state.store(row.trackSlot, at, next, overflow);
       }
     }
-    if (!appends)
-      continue;
-    const std::vector<double> gates = ring.gates(hv, &token.g[hv * G]);
-    ring.storeGates(hv, gates);
-    if (hv % (HV / H) == 0)
-      ring.storeK(h, k, gates, overflow);
+    if (appends)
+      appendRecord(spec, tensors, row.ringSlot, row.end(spec),
+                   {hv, ds.data(), k, &token.g[hv * G]}, overflow);
   }
   reportOverflow(args.errorWord, index, args.layer, overflow);
 }

@@ -1,4 +1,4 @@
-//===- DecodeSpec.cpp - Rules, names and presets of decode kernels --------===//
+//===- DecodeSpec.cpp - Rules and names of decode kernels -----------------===//
 
 #include "kernels/Decode/DecodeSpec.h"
 
@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cassert>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <initializer_list>
 #include <utility>
 #include <vector>
@@ -49,17 +48,15 @@ Status checkCircularDepth(const DecodeSpec &spec) {
 /// Expects what the family allows.
 static Status checkRingFormat(const DecodeSpec &spec) {
   const std::string_view format = wordOf(spec.ringFormat);
-  if (spec.ringFormat == RingFormat::Raw) {
-    if (spec.isCircular)
-      return Status::invalid("isCircular: true is not allowed with ringFormat "
-                             "raw; it needs prefix or predecayed");
-    return Status::ok();
-  }
+  if (spec.ringFormat == RingFormat::Raw)
+    return checkCircularDepth(spec);
   auto refused = [&](std::string_view where, std::string_view need) {
     return Status::invalid(fmt::format("ringFormat: {} is not allowed {}; {}",
                                        format, where, need));
   };
   const bool isPredecayed = spec.ringFormat == RingFormat::Predecayed;
+  if (traitsOf(spec).tokens && spec.rule == Rule::Additive)
+    return refused("with rule additive", "it must be raw");
   if (!spec.isKda)
     return refused("for GDN", "it must be raw");
   if (isPredecayed && spec.numKeyHeads != spec.numValueHeads)
@@ -81,6 +78,36 @@ static Status checkRingFormat(const DecodeSpec &spec) {
                            "predecayed, which overflows it; allowed are fp32, "
                            "bf16");
   return checkCircularDepth(spec);
+}
+
+/// Where d and g come from.
+static Status checkRule(const DecodeSpec &spec) {
+  auto refused = [](const char *field, std::string_view value,
+                    std::string_view where, std::string_view need) {
+    return Status::invalid(
+        fmt::format("{}: {} is not allowed {}; {}", field, value, where, need));
+  };
+  if (!traitsOf(spec).tokens)
+    return Status::ok();
+  const std::string_view gate = wordOf(spec.gate), beta = wordOf(spec.beta);
+  if (spec.gate == Gate::Fixed && spec.isKda)
+    return refused("gate", gate, "for KDA",
+                   "a number for each head is no gate over K");
+  if (spec.hasStepLimits && spec.beta != Beta::Step)
+    return refused("hasStepLimits", "true", fmt::format("with beta {}", beta),
+                   "it needs beta step");
+  if (spec.beta != Beta::Step)
+    return Status::ok();
+  if (spec.isKda)
+    return refused("beta", beta, "for KDA",
+                   "an a of each channel is no number for the whole token");
+  if (spec.gate != Gate::Softplus && spec.gate != Gate::Rate)
+    return refused("beta", beta, fmt::format("with gate {}", gate),
+                   "it needs gate softplus or rate, which have a step");
+  if (spec.rule != Rule::Additive)
+    return refused("beta", beta, fmt::format("with rule {}", wordOf(spec.rule)),
+                   "it needs rule additive, since a step has no upper bound");
+  return Status::ok();
 }
 
 /// What Triton's signature has no argument for. Expects a spec that is valid
@@ -105,10 +132,18 @@ static Status checkTritonAbi(const DecodeSpec &spec) {
   if (spec.ringFormat != RingFormat::Raw)
     return refused(fmt::format("ringFormat {}", wordOf(spec.ringFormat)),
                    "means a raw ring");
-  for (auto [has, field] : {std::pair{spec.hasSeparateQkv, "hasSeparateQkv"},
+  if (spec.rule != Rule::Delta)
+    return refused(fmt::format("rule {}", wordOf(spec.rule)),
+                   "means the delta rule");
+  if (spec.skip != Skip::None)
+    return refused(fmt::format("skip {}", wordOf(spec.skip)),
+                   "has no argument for it");
+  for (auto [has, field] : {std::pair{spec.isCircular, "isCircular"},
+                            {spec.hasSeparateQkv, "hasSeparateQkv"},
                             {spec.hasRingIndices, "hasRingIndices"},
                             {spec.hasDstIndices, "hasDstIndices"},
                             {spec.hasTrackIndices, "hasTrackIndices"},
+                            {spec.hasOutGate, "hasOutGate"},
                             {spec.trapOnError, "trapOnError"}})
     if (has)
       return refused(fmt::format("{} = true", field), "has no argument for it");
@@ -146,6 +181,8 @@ static Status validateFacts(const DecodeSpec &spec,
     return status;
   if (Status status = checkOwn(spec); !status)
     return status;
+  if (Status status = checkRule(spec); !status)
+    return status;
   if (Status status = checkRingFormat(spec); !status)
     return status;
   if (Status status = checkTritonAbi(spec); !status)
@@ -172,6 +209,12 @@ static Status checkSplits(const DecodeSpec &spec, const DecodeTuning &tuning) {
   if (tuning.splitVectors && spec.stateType == DataType::F32)
     return Status::invalid(field + " is not allowed for an fp32 state; it must "
                                    "be bf16 or fp16");
+  // A full row that is tracked folds twice, the second time in place. Lanes
+  // must then find again what they found the first time, and products on tensor
+  // cores may draw one of the folds into their layout.
+  if (tuning.splitVectors && spec.isCircular && spec.hasTrackIndices)
+    return Status::invalid(field + " is not allowed for a circular ring with "
+                                   "hasTrackIndices");
   if (flushes && spec.ringType == DataType::F32)
     return Status::invalid("flushRows: 0 is not allowed for an fp32 ring; it "
                            "must be bf16 or fp16");
@@ -267,7 +310,7 @@ Status validate(const DecodeSpec &spec, const DecodeTuning &tuning,
 }
 
 //===----------------------------------------------------------------------===//
-// Names and presets
+// Names
 //===----------------------------------------------------------------------===//
 
 bool storesF16(const DecodeSpec &spec) {
@@ -295,54 +338,6 @@ std::string kernelName(const DecodeSpec &spec, const DecodeTuning &tuning) {
   if (traitsOf(spec).states)
     addNameParts(name, tuning, tuningFacts());
   return name;
-}
-
-namespace {
-struct ModelHeads {
-  const char *name;
-  int keyHeads, valueHeads; ///< Of the whole model; K = V = 128.
-  bool isKda = false;
-  Gate gate = Gate::Softplus;
-};
-constexpr ModelHeads models[] = {
-    {"qwen3-next", 16, 32},
-    {"qwen3.5-27b", 16, 48},
-    {"qwen3.5-397b", 16, 64},
-    {"kimi-linear", 32, 32, true},
-    {"kimi-k3", 96, 96, true, Gate::LowerBound},
-    {"ling-flash", 32, 32, true, Gate::LowerBound},
-};
-} // namespace
-
-Result<DecodeSpec> modelPreset(const std::string &model, int tensorParallel) {
-  std::vector<std::string_view> names;
-  for (const ModelHeads &entry : models)
-    names.push_back(entry.name);
-  auto found = std::find(names.begin(), names.end(), model);
-  if (found == names.end())
-    return Status::invalid(fmt::format("model: '{}' is unknown; allowed are {}",
-                                       model, fmt::join(names, ", ")));
-
-  const ModelHeads &heads = models[found - names.begin()];
-  std::vector<int> allowed;
-  for (int ranks = 1; ranks <= heads.keyHeads; ++ranks)
-    if (heads.keyHeads % ranks == 0 && heads.valueHeads % ranks == 0)
-      allowed.push_back(ranks);
-  if (std::find(allowed.begin(), allowed.end(), tensorParallel) ==
-      allowed.end())
-    return Status::invalid(fmt::format(
-        "tensorParallel: {} does not divide the {} key and {} value heads of "
-        "{}; allowed are {}",
-        tensorParallel, heads.keyHeads, heads.valueHeads, model,
-        fmt::join(allowed, ", ")));
-
-  DecodeSpec spec;
-  spec.isKda = heads.isKda;
-  spec.gate = heads.gate;
-  spec.numKeyHeads = heads.keyHeads / tensorParallel;
-  spec.numValueHeads = heads.valueHeads / tensorParallel;
-  spec.headDimK = spec.headDimV = 128;
-  return spec;
 }
 
 } // namespace replayjit::internal

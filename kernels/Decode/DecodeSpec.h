@@ -11,6 +11,7 @@
 //     d  = beta * (v - (S diag(alpha)) k)
 //     o  = (S diag(alpha)) q + d (k . q)
 //     S' = S diag(alpha) + d k^T          written only when the row flushes
+// (Rule::Additive: d = beta v)
 // where S = S0 diag(A) + sum_j d_j (W_j k_j)^T over the ring's first write_pos
 // rows, A = exp(sum_i g_i) and W_j = exp(sum of the gates after j).
 //
@@ -32,7 +33,8 @@
 namespace replayjit::internal {
 
 /// The largest sizes of a spec.
-inline constexpr int maxHeads = 1024, maxHeadDim = 256, maxRingDepth = 64;
+inline constexpr int maxHeads = 1024, maxHeadDim = 256, maxRingDepth = 64,
+                     maxTokens = 16;
 /// A tile row narrower than this has no tensor-core fragment.
 inline constexpr int minDotWidth = 16;
 
@@ -70,20 +72,53 @@ enum class Gate : uint8_t {
   Softplus,   ///< g = -exp(A_log) softplus(x)
   LowerBound, ///< g = lower_bound sigmoid(exp(A_log) x); KDA's "safe gate"
   LogDecay,   ///< g = a; there is no A_log and no dt_bias
+  Fixed,      ///< g = A_log; there is no a and no dt_bias
+  Rate,       ///< g = A_log softplus(x): what is there is A = -exp(A_log)
 };
 template <>
-inline constexpr std::array<std::string_view, 3> wordsOf<Gate> = {
-    "softplus", "lowerBound", "logDecay"};
+inline constexpr std::array<std::string_view, 5> wordsOf<Gate> = {
+    "softplus", "lowerBound", "logDecay", "fixed", "rate"};
+
+/// What a token adds to the state along its key.
+enum class Rule : uint8_t {
+  Delta,    ///< d = beta (v - S diag(alpha) k): what the state lacks of v.
+  Additive, ///< d = beta v
+};
+template <>
+inline constexpr std::array<std::string_view, 2> wordsOf<Rule> = {"delta",
+                                                                  "additive"};
 
 /// How beta follows from b.
 enum class Beta : uint8_t {
   Sigmoid,
   TwiceSigmoid, ///< Up to 2: eigenvalues of the step may be negative.
   Given,        ///< beta = b
+  Step,         ///< beta = softplus(x), as in the gate; there is no b
+  One,          ///< beta = 1; there is no b
 };
 template <>
-inline constexpr std::array<std::string_view, 3> wordsOf<Beta> = {
-    "sigmoid", "twiceSigmoid", "given"};
+inline constexpr std::array<std::string_view, 5> wordsOf<Beta> = {
+    "sigmoid", "twiceSigmoid", "given", "step", "one"};
+
+/// What of v goes past the state into the output: o += D v.
+enum class Skip : uint8_t {
+  None,
+  Head,    ///< D has a number for each value head,
+  Channel, ///< or one for each of its V rows.
+};
+template <>
+inline constexpr std::array<std::string_view, 3> wordsOf<Skip> = {
+    "none", "head", "channel"};
+
+/// Which tokens a row of several has, among those of all rows.
+enum class TokenRows : uint8_t {
+  Full,    ///< numTokens, behind those of the row before.
+  Counted, ///< The same places, of which token_counts says how many count.
+  Ragged,  ///< Those from one of token_offsets to the next.
+};
+template <>
+inline constexpr std::array<std::string_view, 3> wordsOf<TokenRows> = {
+    "full", "counted", "ragged"};
 
 /// Whether a kernel may be launched before the one before it on the stream ends
 /// (LaunchOrder), which it then waits for itself; and where it lets the next
@@ -103,8 +138,8 @@ enum class Dependents : uint8_t {
   All,
 };
 template <>
-inline constexpr std::array<std::string_view, 2> wordsOf<Dependents> = {
-    "token", "all"};
+inline constexpr std::array<std::string_view, 2> wordsOf<Dependents> = {"token",
+                                                                        "all"};
 
 /// How a launch hands over its arguments.
 enum class LaunchAbi : uint8_t {
@@ -131,7 +166,7 @@ struct DecodeSpec {
   DataType gateType = DataType::BF16; ///< a
   DataType betaType = DataType::BF16; ///< b
   DataType paramType = DataType::F32; ///< A_log
-  DataType biasType = DataType::F32;  ///< dt_bias
+  DataType biasType = DataType::F32;  ///< dt_bias and D
   DataType outType = DataType::BF16;
   DataType stateType = DataType::F32;
   DataType ringType = DataType::F32; ///< d_ring and k_ring; g_ring is F32
@@ -145,7 +180,7 @@ struct DecodeSpec {
   /// of a norm of 1 or less (qkL2Norm or hasUnitKeys) and an fp32 or bf16 ring.
   RingFormat ringFormat = RingFormat::Raw;
   /// Logical row j lives at (ring_base + j) mod L, and a natural flush folds
-  /// the history alone (SGLang PR #37739). Not with Raw; L >= 2.
+  /// the history alone (SGLang PR #37739). L >= 2.
   bool isCircular = false;
   bool hasSeparateQkv = false;
   bool hasRingIndices = false;
@@ -163,7 +198,13 @@ struct DecodeSpec {
   Beta beta = Beta::Sigmoid;
   /// The caller's word for what qkL2Norm would see to. No code depends on it.
   bool hasUnitKeys = false;
+  int numTokens = 1; ///< T, the most that a row has.
+  TokenRows tokenRows = TokenRows::Full;
   Dependents dependents = Dependents::Token;
+  Rule rule = Rule::Delta; ///< Additive: raw rings only.
+  Skip skip = Skip::None;
+  bool hasOutGate = false;    ///< z: o = o silu(z), after the skip.
+  bool hasStepLimits = false; ///< Of Beta::Step.
 
   bool operator==(const DecodeSpec &) const = default;
 };
@@ -205,10 +246,11 @@ std::string kernelName(const DecodeSpec &spec, const DecodeTuning &tuning);
 /// The same kernel, with the default for each fact that its family ignores.
 DecodeSpec canonical(DecodeSpec spec);
 
-/// The shape and gate of a shipped model on one rank. `model` is one of
-/// qwen3-next, qwen3.5-27b, qwen3.5-397b (GDN), kimi-linear, kimi-k3,
-/// ling-flash (KDA); heads are split over `tensorParallel` ranks.
+/// The shape and the rule of a shipped model on one rank: ModelPresets.cpp has
+/// the list. Heads are split over `tensorParallel` ranks.
 Result<DecodeSpec> modelPreset(const std::string &model, int tensorParallel);
+/// "qwen3-next, qwen3.5-27b, ..."
+std::string modelNames();
 
 /// What the dot of Readout::Rebuild rounds its operands to: the type of the
 /// outputs; or tf32, written as F32, which has the digits of fp16, where a ring
@@ -221,6 +263,20 @@ constexpr DataType readoutType(const DecodeSpec &spec) {
 /// What A_log is cut to, either way: exp of it is then a normal number of fp32,
 /// neither zero nor infinite, whatever it is multiplied with.
 inline constexpr double mostLogRate = 87;
+
+// Which inputs a token's gate and beta are made of.
+constexpr bool hasGateInput(const DecodeSpec &spec) { // a
+  return spec.gate != Gate::Fixed;
+}
+constexpr bool hasBetaInput(const DecodeSpec &spec) { // b
+  return spec.beta != Beta::Step && spec.beta != Beta::One;
+}
+constexpr bool hasLogRate(const DecodeSpec &spec) { // A_log
+  return spec.gate != Gate::LogDecay;
+}
+constexpr bool hasBias(const DecodeSpec &spec) { // dt_bias
+  return hasGateInput(spec) && hasLogRate(spec);
+}
 
 /// True if a launch stores something in fp16, which ends at 65504.
 bool storesF16(const DecodeSpec &spec);

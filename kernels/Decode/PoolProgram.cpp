@@ -78,7 +78,7 @@ void PoolProgram::readRingPlace(bool mayBeUnused) {
     return b.allOf(b.isLess(b.i32(-1), value), b.isLess(value, b.i32(end)));
   };
   at.cursor = loadRowInt("writePos");
-  check(isBelow(at.cursor, spec.ringDepth), ErrorKind::WritePos, at.cursor);
+  check(isBelow(at.cursor, cursorEnd(spec)), ErrorKind::WritePos, at.cursor);
   at.ringSlot = at.slot;
   if (spec.hasRingIndices) {
     at.ringSlot = loadIndex("ringIndices", "ringIndexStride");
@@ -148,6 +148,14 @@ int64_t PoolProgram::alignment(DataType type, int64_t elements) {
   return bytes;
 }
 
+Dim PoolProgram::onlyIf(Value isWanted, Dim dim) {
+  if (!isWanted)
+    return dim;
+  Value all = dim.dynamicSize ? dim.dynamicSize : b.i32(dim.size);
+  dim.dynamicSize = b.select(isWanted, all, b.i32(0));
+  return dim;
+}
+
 Value PoolProgram::stateView(Value slot) {
   return stateView(pool.state, slot, /*isWanted=*/{});
 }
@@ -164,11 +172,7 @@ Value PoolProgram::stateView(Value pointer, Value slot, Value isWanted) {
              b.toI64(b.mulI(at.firstV, b.i32(k))));
   Dim rowsDim = at.vDim;
   rowsDim.stride = k;
-  if (isWanted) {
-    Value all = rowsDim.dynamicSize ? rowsDim.dynamicSize : b.i32(rows);
-    rowsDim.dynamicSize = b.select(isWanted, all, b.i32(0));
-  }
-  return b.view(pointer, offset, {rowsDim, Dim{k, 1}},
+  return b.view(pointer, offset, {onlyIf(isWanted, rowsDim), Dim{k, 1}},
                 alignment(spec.stateType, k));
 }
 

@@ -92,6 +92,8 @@ protected:
   Value ringRow(Value pitch, Value inner, Value index, int64_t size);
   /// What the spec promises, cut down to what divides `elements` of `type`.
   int64_t alignment(DataType type, int64_t elements);
+  /// `dim`; none of it unless `isWanted`, if that is given.
+  Dim onlyIf(Value isWanted, Dim dim);
   /// The block's rows of a state to be read, and to be stored; no rows unless
   /// `isWanted`, if it is given.
   Value stateView(Value slot);

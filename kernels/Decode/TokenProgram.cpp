@@ -1,4 +1,4 @@
-//===- TokenProgram.cpp - One token of each row ---------------------------===//
+//===- TokenProgram.cpp - Tokens of each row ------------------------------===//
 //
 // The order of the steps is that of the operator contract (SGLang PR #28451).
 //
@@ -58,11 +58,16 @@ void TokenProgram::fixStrides() {
 void TokenProgram::row() {
   if (isNative)
     reportOverflow(b.argument("layer"));
+  tokenPlace = at.row64;
   readPlaces();
-  Value isThere = negated(isNull(at.slot));
+  Value isLive = isThere();
   b.branch(
-      b.allOf(isThere, allLegal()), [&] { liveRow(); },
-      [&] { nullRow(isThere); });
+      b.allOf(isLive, allLegal()), [&] { liveRow(); },
+      [&] {
+        nullRow();
+        if (isNative)
+          b.when(isLive, [&] { reportFailure(b.argument("layer")); });
+      });
 }
 
 /// Triton's kernels do not know how many there are.
@@ -91,8 +96,8 @@ void TokenProgram::readPlaces() {
 // Views of a token's arguments
 //===----------------------------------------------------------------------===//
 
-Value TokenProgram::inRow(const char *stride, Value column) {
-  return b.addI(b.mulI(at.row64, b.argument(stride)), b.toI64(column));
+Value TokenProgram::ofToken(const char *stride, Value column) {
+  return b.addI(b.mulI(tokenPlace, b.argument(stride)), b.toI64(column));
 }
 
 Value TokenProgram::vectorView(Value pointer, const char *name, DataType type,
@@ -106,18 +111,20 @@ Value TokenProgram::argumentView(const char *name, DataType type, Value offset,
   return vectorView(b.argument(name), name, type, offset, dim, headSize);
 }
 
-Value TokenProgram::outView() {
-  Value column = b.addI(b.mulI(at.head, b.i32(spec.headDimV)), at.firstV);
-  return argumentView("out", spec.outType, inRow("outStride", column), at.vDim,
-                      spec.headDimV);
+Value TokenProgram::valueColumn() {
+  return b.addI(b.mulI(at.head, b.i32(spec.headDimV)), at.firstV);
 }
 
-void TokenProgram::nullRow(Value isThere) {
+Value TokenProgram::outView(Value isWanted) {
+  return argumentView("out", spec.outType, ofToken("outStride", valueColumn()),
+                      onlyIf(isWanted, at.vDim), spec.headDimV);
+}
+
+void TokenProgram::nullRow() { b.storeTile(zeroOutput(), outView()); }
+
+Value TokenProgram::zeroOutput() {
   b.describe("out");
-  Value zeros = SplatOp::create(b, b.tileType({rows}), b.f32(0));
-  b.storeTile(zeros, outView());
-  if (isNative)
-    b.when(isThere, [&] { reportFailure(b.argument("layer")); });
+  return SplatOp::create(b, b.tileType({rows}), b.f32(0));
 }
 
 //===----------------------------------------------------------------------===//
@@ -137,32 +144,65 @@ TokenProgram::GateValues TokenProgram::readGate() {
     Value offset = b.addI(row, b.toI64(b.mulI(at.head, b.i32(k))));
     return b.loadTile(argumentView(name, type, offset, Dim{k, 1}, k), {keys});
   };
-  const bool hasParams = spec.gate != Gate::LogDecay;
-  Value g =
-      perChannel("a", spec.gateType, b.mulI(at.row64, b.argument("aStride")));
-  Value bias, aLog;
-  if (hasParams)
+  Value a, bias, beta, aLog;
+  if (hasGateInput(spec))
+    a = perChannel("a", spec.gateType,
+                   b.mulI(tokenPlace, b.argument("aStride")));
+  if (hasBias(spec))
     bias = perChannel("dtBias", spec.biasType, b.i64(0));
-  Value beta = scalar("b", inRow("bStride", at.head));
-  if (hasParams)
+  if (hasBetaInput(spec))
+    beta = scalar("b", ofToken("bStride", at.head));
+  if (hasLogRate(spec))
     aLog = scalar("aLog", b.toI64(at.head));
   b.describe("gate");
-  if (hasParams) {
-    // Either factor of the gate may be infinite or zero, but not this one.
-    Value rate =
-        b.exp(b.max(b.min(aLog, b.f32(mostLogRate)), b.f32(-mostLogRate)));
-    Value x = b.add(g, bias);
-    if (spec.gate == Gate::Softplus)
-      g = b.mul(b.softplus(x), b.splat(b.neg(rate), x));
-    else
-      g = b.mul(b.sigmoid(b.mul(x, b.splat(rate, x))),
-                b.splat(b.argument("lowerBound"), x));
+  // Either factor of the gate may be infinite or zero, but not this one.
+  auto rate = [&] {
+    return b.exp(b.max(b.min(aLog, b.f32(mostLogRate)), b.f32(-mostLogRate)));
+  };
+  Value g, step;
+  switch (spec.gate) {
+  case Gate::LogDecay:
+    g = a;
+    break;
+  case Gate::Fixed:
+    g = aLog;
+    break;
+  case Gate::LowerBound: {
+    Value some = rate(), x = b.add(a, bias);
+    g = b.mul(b.sigmoid(b.mul(x, b.splat(some, x))),
+              b.splat(b.argument("lowerBound"), x));
+    break;
   }
-  if (spec.beta != Beta::Given)
+  case Gate::Softplus:
+  case Gate::Rate: {
+    Value factor = spec.gate == Gate::Rate ? aLog : rate();
+    Value x = b.add(a, bias);
+    if (spec.gate == Gate::Softplus)
+      factor = b.neg(factor);
+    factor = b.splat(factor, x);
+    step = b.softplus(x);
+    if (spec.hasStepLimits)
+      step = b.min(b.max(step, b.argument("stepMin")), b.argument("stepMax"));
+    g = b.mul(step, factor);
+    break;
+  }
+  }
+  switch (spec.beta) {
+  case Beta::Sigmoid:
     beta = b.sigmoid(beta);
-  if (spec.beta == Beta::TwiceSigmoid)
+    break;
+  case Beta::TwiceSigmoid:
+    beta = b.sigmoid(beta);
     beta = b.add(beta, beta);
-  if (spec.betaRound)
+    break;
+  case Beta::Step:
+    beta = step;
+    break;
+  case Beta::Given:
+  case Beta::One:
+    break;
+  }
+  if (beta && spec.betaRound && spec.beta != Beta::Step)
     beta = b.roundedTo(beta, spec.betaType);
   return {g, b.exp(g), beta};
 }
@@ -173,7 +213,7 @@ Value TokenProgram::readKey(int part, Value scale) {
   Value head = at.keyHead;
   if (part == 1 && !spec.hasSeparateQkv)
     head = b.addI(b.i32(spec.numKeyHeads), head);
-  Value offset = inRow(isOwn ? "kStride" : "qStride", b.mulI(head, b.i32(k)));
+  Value offset = ofToken(isOwn ? "kStride" : "qStride", b.mulI(head, b.i32(k)));
   Value x = b.loadTile(
       argumentView(isOwn ? "k" : "q", spec.actType, offset, Dim{k, 1}, k),
       {keys});
@@ -186,14 +226,15 @@ Value TokenProgram::readKey(int part, Value scale) {
 }
 
 Value TokenProgram::readValue() {
-  Value column = b.addI(b.mulI(at.head, b.i32(spec.headDimV)), at.firstV);
+  Value column = valueColumn();
   if (spec.hasSeparateQkv)
-    return b.loadTile(argumentView("v", spec.actType, inRow("vStride", column),
-                                   at.vDim, spec.headDimV),
+    return b.loadTile(argumentView("v", spec.actType,
+                                   ofToken("vStride", column), at.vDim,
+                                   spec.headDimV),
                       {rows});
   // v follows q and k, so its alignment is also that of their size.
   int64_t before = 2 * spec.numKeyHeads * spec.headDimK;
-  Value offset = inRow("qStride", b.addI(b.i32(before), column));
+  Value offset = ofToken("qStride", b.addI(b.i32(before), column));
   return b.loadTile(argumentView("q", spec.actType, offset, at.vDim,
                                  std::gcd<int64_t>(before, spec.headDimV)),
                     {rows});
@@ -202,12 +243,54 @@ Value TokenProgram::readValue() {
 TokenProgram::Token TokenProgram::readToken() {
   GateValues gate = readGate();
   Value q = readKey(0, b.argument("scale")), k = readKey(1), v = readValue();
-  return {gate, q, k, v, b.sum(b.mul(k, q))};
+  Token token = {gate, q, k, v, b.sum(b.mul(k, q))};
+  token.skip = readSkip();
+  token.outGate = readOutGate();
+  return token;
+}
+
+Value TokenProgram::readSkip() {
+  switch (spec.skip) {
+  case Skip::None:
+    return {};
+  case Skip::Head:
+    b.describe("skip");
+    return SplatOp::create(
+        b, b.tileType({rows}),
+        b.widen(b.loadScalar(b.argument("skip"), b.toI64(at.head))));
+  case Skip::Channel:
+    return b.loadTile(argumentView("skip", spec.biasType,
+                                   b.toI64(valueColumn()), at.vDim,
+                                   /*headSize=*/1),
+                      {rows});
+  }
+  llvm_unreachable("all skips are handled");
+}
+
+Value TokenProgram::readOutGate() {
+  if (!spec.hasOutGate)
+    return {};
+  Value z = b.loadTile(argumentView("outGate", spec.actType,
+                                    ofToken("outGateStride", valueColumn()),
+                                    at.vDim, spec.headDimV),
+                       {rows});
+  return b.mul(z, b.sigmoid(z));
+}
+
+Value TokenProgram::update(const Token &token, Value predicted) {
+  Value lacking = predicted ? b.sub(token.v, predicted) : token.v;
+  if (!token.gate.beta)
+    return lacking;
+  return b.mul(b.splat(token.gate.beta, token.v), lacking);
+}
+
+Value TokenProgram::output(const Token &token, Value read) {
+  if (token.skip)
+    read = b.fma(token.skip, token.v, read);
+  return token.outGate ? b.mul(read, token.outGate) : read;
 }
 
 void TokenProgram::liveRow() {
-  // Not before the row is known to be live, though every row has inputs: a
-  // norm waits for q and k, and the state's loads would wait behind it.
   Token token = readToken();
   b.describe("readout");
   Value total;
@@ -218,15 +301,21 @@ void TokenProgram::liveRow() {
   // number alpha multiplies the products, a vector the vectors.
   const GateValues &gate = token.gate;
   auto decayed = [&](Value x) { return spec.isKda ? b.mul(x, gate.alpha) : x; };
-  ContractOp product = contract(state, {decayed(token.q), decayed(token.k)});
-  Value sq = product.getResult(0), sk = product.getResult(1);
+  SmallVector<Value> vectors = {decayed(token.q)};
+  if (needsState())
+    vectors.push_back(decayed(token.k));
+  ContractOp product = contract(state, vectors);
+  Value sq = product.getResult(0), sk;
+  if (needsState())
+    sk = product.getResult(1);
   if (!spec.isKda) {
     Value alpha = b.splat(gate.alpha, token.v);
     sq = b.mul(alpha, sq);
-    sk = b.mul(alpha, sk);
+    if (sk)
+      sk = b.mul(alpha, sk);
   }
-  token.d = b.mul(b.splat(gate.beta, token.v), b.sub(token.v, sk));
-  Value o = b.fma(token.d, b.splat(token.kq, token.v), sq);
+  token.d = update(token, sk);
+  Value o = output(token, b.fma(token.d, b.splat(token.kq, token.v), sq));
   Value out = outView();
   b.storeTile(o, out);
   leave(state, token, total);

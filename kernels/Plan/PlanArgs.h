@@ -94,9 +94,9 @@ constexpr int64_t nullSlotOf(const DecodeSpec &spec) {
 /// where drafts were accepted. What a flush has folded cannot be taken back.
 /// None if advanceBy is negative, or above 1 for a row that flushes or has not
 /// so many ring rows left.
-constexpr std::optional<RingCursor> advance(const DecodeSpec &spec,
-                                            RingCursor cursor, bool forced,
-                                            int32_t advanceBy) {
+inline std::optional<RingCursor> advance(const DecodeSpec &spec,
+                                         RingCursor cursor, bool forced,
+                                         int32_t advanceBy) {
   if (advanceBy < 0)
     return std::nullopt;
   if (!flushes(spec, cursor, forced)) {

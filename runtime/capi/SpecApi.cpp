@@ -1,6 +1,8 @@
 //===- SpecApi.cpp - Specs, tunings and arguments of the C API ------------===//
 
+#include "kernels/Families.h"
 #include "replayjit/replayjit_describe.h"
+#include "replayjit/replayjit_state.h"
 #include "runtime/cache/TuningTable.h"
 #include "runtime/capi/Handles.h"
 #include "runtime/capi/Structs.h"
@@ -200,19 +202,41 @@ replayjit_error_t *
 replayjit_ring_cursor_advance(const replayjit_decode_spec_t *spec,
                               int32_t *write_pos, int32_t *base,
                               int32_t forced) try {
+  return replayjit_ring_cursor_accept(spec, write_pos, base, forced, 1);
+} catch (...) {
+  return caught();
+}
+
+replayjit_error_t *
+replayjit_ring_cursor_accept(const replayjit_decode_spec_t *spec,
+                             int32_t *write_pos, int32_t *base, int32_t forced,
+                             int32_t accepted) try {
   Result<DecodeSpec> asked = toSpec(spec);
   if (!asked)
     return toError(asked.status());
-  for (auto [cursor, name] :
-       {std::pair(write_pos, "write_pos"), std::pair(base, "base")}) {
-    if (Status status = need(cursor, name); !status)
+  auto check = [](const char *name, int32_t value, int32_t least,
+                  int32_t most) {
+    Allowed allowed = {least, most};
+    return allowed.check(name, value);
+  };
+  const bool hasDrafts = traitsOf(*asked).drafts;
+  for (auto [cursor, name, end] :
+       {std::tuple(write_pos, "write_pos", cursorEnd(*asked)),
+        {base, "base", asked->ringDepth}}) {
+    Status status = need(cursor, name);
+    if (status)
+      status = check(name, *cursor, 0, end - 1);
+    if (!status)
       return toError(status);
-    if (*cursor < 0 || *cursor >= asked->ringDepth)
-      return toError(Status::invalid(
-          fmt::format("{}: {} is not allowed; it must be 0 to {}", name,
-                      *cursor, asked->ringDepth - 1)));
   }
-  const RingCursor next = nextCursor(*asked, {*write_pos, *base}, forced != 0);
+  if (Status status =
+          check("accepted", accepted, hasDrafts ? 0 : 1, tokensPerRow(*asked));
+      !status)
+    return toError(status);
+  const RingCursor cursor = {*write_pos, *base};
+  const RingCursor next =
+      hasDrafts ? acceptedCursor(*asked, cursor, forced != 0, accepted)
+                : nextCursor(*asked, cursor, forced != 0);
   *write_pos = next.writePos;
   *base = next.base;
   return nullptr;

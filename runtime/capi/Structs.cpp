@@ -6,6 +6,7 @@
 #include "replayjit/replayjit_describe.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <array>
 #include <bit>
@@ -22,10 +23,13 @@ static_assert(offsetof(replayjit_error_word_t, value) ==
 static_assert(REPLAYJIT_STORAGE_FAILED == int(StatusCode::StorageFailed));
 static_assert(REPLAYJIT_OUT_OF_MEMORY == int(StatusCode::OutOfMemory));
 static_assert(REPLAYJIT_INTERNAL == int(StatusCode::Internal));
-static_assert(REPLAYJIT_FAMILY_MATERIALIZE == int(Family::Materialize));
+static_assert(REPLAYJIT_FAMILY_VERIFY == int(Family::Verify));
+static_assert(REPLAYJIT_TOKENS_RAGGED == int(TokenRows::Ragged));
 static_assert(REPLAYJIT_I64 == int(DataType::I64));
-static_assert(REPLAYJIT_GATE_LOG_DECAY == int(Gate::LogDecay));
-static_assert(REPLAYJIT_BETA_GIVEN == int(Beta::Given));
+static_assert(REPLAYJIT_GATE_RATE == int(Gate::Rate));
+static_assert(REPLAYJIT_BETA_ONE == int(Beta::One));
+static_assert(REPLAYJIT_RULE_ADDITIVE == int(Rule::Additive));
+static_assert(REPLAYJIT_SKIP_CHANNEL == int(Skip::Channel));
 static_assert(REPLAYJIT_RING_PREDECAYED == int(RingFormat::Predecayed));
 static_assert(REPLAYJIT_NULL_NON_POSITIVE == int(NullSlot::NonPositive));
 static_assert(REPLAYJIT_READOUT_REBUILD == int(Readout::Rebuild));
@@ -81,6 +85,14 @@ static C toC(const Struct &all, std::span<const Fact<Struct>> table) {
   return std::bit_cast<C>(numbers);
 }
 
+static std::vector<int> publicFamilies() {
+  std::vector<int> values;
+  for (size_t i = 0; i < allFamilies().size(); ++i)
+    if (allFamilies()[i]->traits.isPublic)
+      values.push_back(int(i));
+  return values;
+}
+
 Result<DecodeSpec> toSpec(const replayjit_decode_spec_t *given) {
   static const replayjit_decode_spec_t defaults = fromSpec(DecodeSpec());
   Result<replayjit_decode_spec_t> c = readStruct(given, defaults, "spec");
@@ -89,8 +101,8 @@ Result<DecodeSpec> toSpec(const replayjit_decode_spec_t *given) {
   Result<DecodeSpec> spec = fromC(*c, decodeFacts());
   if (spec && !traitsOf(*spec).isPublic)
     return Status::invalid(
-        fmt::format("family: {} is not allowed; it must be 0 to {}", c->family,
-                    int(REPLAYJIT_FAMILY_MATERIALIZE)));
+        fmt::format("family: {} is not allowed; it must be {}", c->family,
+                    fmt::join(publicFamilies(), ", ")));
   return spec;
 }
 

@@ -2,7 +2,7 @@
 #ifndef REPLAYJIT_TESTS_CAPI_DECODESTEPS_H
 #define REPLAYJIT_TESTS_CAPI_DECODESTEPS_H
 
-#include <replayjit/replayjit.h>
+#include <replayjit/replayjit_state.h>
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -93,11 +93,11 @@ static void check_arguments(void) {
   for (; replayjit_argument(decode, count); ++count)
     if (strcmp(replayjit_argument(decode, count)->name, "out") == 0)
       found = replayjit_argument(decode, count);
-  CHECK(count == 40 && found != NULL);
+  CHECK(count == 48 && found != NULL);
   CHECK(found->offset == offsetof(replayjit_decode_args_t, out));
   CHECK(found->type == REPLAYJIT_FIELD_U64 && found->is_wide == 1);
   CHECK(strcmp(found->stride, "out_stride") == 0);
-  CHECK(strcmp(found->doc, "[B, HV, V] out_type, written") == 0);
+  CHECK(strcmp(found->doc, "[tokens, HV, V] out_type, written") == 0);
   found = replayjit_argument("replayjit_layer_t", 4);
   CHECK(found && strcmp(found->name, "state_pitch") == 0);
   CHECK(found->offset == offsetof(replayjit_layer_t, state_pitch));
@@ -163,6 +163,27 @@ static void check_specs(void) {
   write_pos = L;
   FAILS(replayjit_ring_cursor_advance(&spec, &write_pos, &base, 0),
         REPLAYJIT_INVALID_ARGUMENT, "write_pos: 4 is not allowed");
+  write_pos = 1;
+  FAILS(replayjit_ring_cursor_accept(&spec, &write_pos, &base, 0, 2),
+        REPLAYJIT_INVALID_ARGUMENT, "accepted: 2 is not allowed");
+
+  spec.family = REPLAYJIT_FAMILY_VERIFY; /* L = 4 */
+  spec.is_circular = 1;
+  spec.num_tokens = 2;
+  write_pos = 0;
+  OK(replayjit_ring_cursor_accept(&spec, &write_pos, &base, 1, 1));
+  CHECK(write_pos == 1 && base == 0);
+  OK(replayjit_ring_cursor_accept(&spec, &write_pos, &base, 0, 2));
+  CHECK(write_pos == 2 && base == 1); /* 1 + 2T > L: folded. */
+  OK(replayjit_ring_cursor_accept(&spec, &write_pos, &base, 0, 0));
+  CHECK(write_pos == 0 && base == 3);
+  FAILS(replayjit_ring_cursor_accept(&spec, &write_pos, &base, 0, 3),
+        REPLAYJIT_INVALID_ARGUMENT,
+        "accepted: 3 is not allowed; it must be 0 to 2");
+  write_pos = 3;
+  FAILS(replayjit_ring_cursor_accept(&spec, &write_pos, &base, 0, 0),
+        REPLAYJIT_INVALID_ARGUMENT,
+        "write_pos: 3 is not allowed; it must be 0 to 2");
 }
 
 /* Callers of an older and a newer library, and those who forgot. */

@@ -99,6 +99,7 @@ replay.kernel @reconstruct(%m: i32) num_warps(4) blocks_per_row(1) {
 // CHECK-SAME: !replay.view<12x128xf32, strides [128, 1], align 16> total tensor<128xf32> -> <32x128>
 // CHECK: reconstruct %[[G]]#0 rows %[[M]] of %[[G]]#1, %[[G]]#2 gates %[[G]]#3 total %[[G]]#4 from %[[BASE]] {depth = 16 : i32}
 // CHECK: reconstruct %[[G]]#0 rows %[[M]] of %[[G]]#1, %[[G]]#2 total %[[G]]#4 from %[[BASE]] {depth = 16 : i32}
+// CHECK: reconstruct %[[G]]#0 rows %[[M]] of %[[G]]#1, %[[G]]#2 gates %[[G]]#3 from %[[BASE]] {depth = 16 : i32}
 replay.kernel @reconstruct_total(%m: i32, %base: i32) num_warps(4) blocks_per_row(1) {
   %s0, %d, %k, %p, %total = builtin.unrealized_conversion_cast to
       !replay.view<32x128xf32, strides [128, 1], align 16>,
@@ -127,6 +128,11 @@ replay.kernel @reconstruct_total(%m: i32, %base: i32) num_warps(4) blocks_per_ro
         !replay.view<12x32xf32, strides [32, 1], align 16>,
         !replay.view<12x128xf32, strides [128, 1], align 16>
         total tensor<128xf32> -> !replay.state<32x128>
+  %w = replay.reconstruct %s0 rows %m of %d, %k gates %p from %base {depth = 16 : i32}
+      : !replay.view<32x128xf32, strides [128, 1], align 16>,
+        !replay.view<12x32xf32, strides [32, 1], align 16>,
+        !replay.view<12x128xf32, strides [128, 1], align 16>,
+        !replay.view<12x128xf32, strides [128, 1], align 16> -> !replay.state<32x128>
   replay.return
 }
 

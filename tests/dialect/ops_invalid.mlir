@@ -255,27 +255,12 @@ replay.kernel @total_and_a_gate_a_row(%m: i32, %base: i32) num_warps(1) blocks_p
 
 // -----
 
-replay.kernel @wrapped_scan(%m: i32, %base: i32) num_warps(1) blocks_per_row(1) {
-  %s0, %d, %k, %g, %total = builtin.unrealized_conversion_cast to
-      !replay.view<32x128xf32, strides [128, 1]>, !replay.view<12x32xf32, strides [32, 1]>,
-      !replay.view<12x128xf32, strides [128, 1]>, !replay.view<12x128xf32, strides [128, 1]>,
-      tensor<128xf32>
-  // expected-error @+1 {{a wrapped ring needs a total and one static number of rows, at most its depth (R5)}}
-  %s = replay.reconstruct %s0 rows %m of %d, %k gates %g from %base {depth = 16 : i32}
-      : !replay.view<32x128xf32, strides [128, 1]>, !replay.view<12x32xf32, strides [32, 1]>,
-        !replay.view<12x128xf32, strides [128, 1]>,
-        !replay.view<12x128xf32, strides [128, 1]> -> !replay.state<32x128>
-  replay.return
-}
-
-// -----
-
 replay.kernel @wrapped_unknown_rows(%m: i32, %base: i32) num_warps(1) blocks_per_row(1) {
   %s0, %d, %k, %g, %total = builtin.unrealized_conversion_cast to
       !replay.view<32x128xf32, strides [128, 1]>, !replay.view<?x32xf32, strides [32, 1]>,
       !replay.view<?x128xf32, strides [128, 1]>, !replay.view<12x128xf32, strides [128, 1]>,
       tensor<128xf32>
-  // expected-error @+1 {{a wrapped ring needs a total and one static number of rows, at most its depth (R5)}}
+  // expected-error @+1 {{a wrapped ring needs one static number of rows, at most its depth (R5)}}
   %s = replay.reconstruct %s0 rows %m of %d, %k total %total from %base {depth = 16 : i32}
       : !replay.view<32x128xf32, strides [128, 1]>, !replay.view<?x32xf32, strides [32, 1]>,
         !replay.view<?x128xf32, strides [128, 1]>
@@ -289,7 +274,7 @@ replay.kernel @wrapped_past_depth(%m: i32, %base: i32) num_warps(1) blocks_per_r
   %s0, %d, %k, %total = builtin.unrealized_conversion_cast to
       !replay.view<32x128xf32, strides [128, 1]>, !replay.view<12x32xf32, strides [32, 1]>,
       !replay.view<12x128xf32, strides [128, 1]>, tensor<128xf32>
-  // expected-error @+1 {{a wrapped ring needs a total and one static number of rows, at most its depth (R5)}}
+  // expected-error @+1 {{a wrapped ring needs one static number of rows, at most its depth (R5)}}
   %s = replay.reconstruct %s0 rows %m of %d, %k total %total from %base {depth = 8 : i32}
       : !replay.view<32x128xf32, strides [128, 1]>, !replay.view<12x32xf32, strides [32, 1]>,
         !replay.view<12x128xf32, strides [128, 1]>
@@ -304,7 +289,7 @@ replay.kernel @wrapped_other_keys(%m: i32, %base: i32) num_warps(1) blocks_per_r
       !replay.view<32x128xf32, strides [128, 1]>, !replay.view<12x32xf32, strides [32, 1]>,
       !replay.view<16x128xf32, strides [128, 1]>, !replay.view<12x128xf32, strides [128, 1]>,
       tensor<128xf32>
-  // expected-error @+1 {{a wrapped ring needs a total and one static number of rows, at most its depth (R5)}}
+  // expected-error @+1 {{a wrapped ring needs one static number of rows, at most its depth (R5)}}
   %s = replay.reconstruct %s0 rows %m of %d, %k total %total from %base {depth = 16 : i32}
       : !replay.view<32x128xf32, strides [128, 1]>, !replay.view<12x32xf32, strides [32, 1]>,
         !replay.view<16x128xf32, strides [128, 1]>
@@ -318,7 +303,7 @@ replay.kernel @wrapped_other_gates(%m: i32, %base: i32) num_warps(1) blocks_per_
   %s0, %d, %k, %g, %total = builtin.unrealized_conversion_cast to
       !replay.view<32x128xf32, strides [128, 1]>, !replay.view<12x32xf32, strides [32, 1]>,
       !replay.view<12x128xf32, strides [128, 1]>, !replay.view<?x128xf32, strides [128, 1]>, tensor<128xf32>
-  // expected-error @+1 {{a wrapped ring needs a total and one static number of rows, at most its depth (R5)}}
+  // expected-error @+1 {{a wrapped ring needs one static number of rows, at most its depth (R5)}}
   %s = replay.reconstruct %s0 rows %m of %d, %k gates %g total %total from %base {depth = 16 : i32}
       : !replay.view<32x128xf32, strides [128, 1]>, !replay.view<12x32xf32, strides [32, 1]>,
         !replay.view<12x128xf32, strides [128, 1]>,

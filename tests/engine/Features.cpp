@@ -21,10 +21,10 @@ std::string Features::table() const {
 
 const char *Features::missing(const Device &device) const {
   for (int i = 0; i < int(Feature::Count); ++i) {
-    const bool isPossible =
-        i == int(Feature::Graphs)       ? !device.isEmulation()
-        : i == int(Feature::Overlapped) ? device.target().capability >= 90
-                                        : true;
+    const bool isPossible = i == int(Feature::Graphs) ? !device.isEmulation()
+                            : i == int(Feature::Overlapped)
+                                ? device.target().capability >= 90
+                                : true;
     if (counts[i] == 0 && isPossible)
       return texts[i];
   }

@@ -38,6 +38,8 @@ static DecodeArgs legalArgs(const DecodeSpec &spec) {
                             &args.ringIndices,
                             &args.dstIndices,
                             &args.trackIndices,
+                            &args.skip,
+                            &args.outGate,
                             &args.errorWord})
     *address = next += 0x100;
   args.qStride = 2 * H * K + HV * V;
@@ -45,7 +47,7 @@ static DecodeArgs legalArgs(const DecodeSpec &spec) {
   args.vStride = HV * V;
   args.aStride = HV * gateWidth(spec);
   args.bStride = HV;
-  args.outStride = HV * V;
+  args.outStride = args.outGateStride = HV * V;
   args.statePitch = HV * V * K;
   args.dPitch = HV * L * V;
   args.kPitch = H * L * K;
@@ -231,6 +233,39 @@ TEST_CASE("counts and numbers", "[error]") {
           a.scale = infinite - infinite;
         }).find("nan is not allowed; it must be finite") != std::string::npos);
   CHECK(said(spec, [](DecodeArgs &a) { a.lowerBound = 1; }) == "");
+}
+
+TEST_CASE("limits of a step", "[error]") {
+  DecodeSpec spec;
+  spec.rule = Rule::Additive;
+  spec.beta = Beta::Step;
+  auto noBeta = [](DecodeArgs &a) { a.b = a.bStride = 0; };
+  CHECK(said(spec, noBeta) == "");
+  CHECK(said(spec, [](DecodeArgs &a) { a.stepMin = -1; }) == "");
+  spec.hasStepLimits = true;
+  CHECK(said(spec, [](DecodeArgs &a) { a.stepMax = infinite; }) == "");
+  CHECK(said(spec, [](DecodeArgs &a) { a.stepMin = -1; }) ==
+        "stepMin: -1 is not allowed; it must be finite, 0 or more");
+  CHECK(said(spec, [](DecodeArgs &a) { a.stepMin = infinite; }) ==
+        "stepMin: inf is not allowed; it must be finite, 0 or more");
+  CHECK(said(spec, [](DecodeArgs &a) { a.stepMin = 2, a.stepMax = 1; }) ==
+        "stepMax: 1 is not allowed; it must be stepMin = 2 or more");
+  CHECK(said(spec, [](DecodeArgs &a) { a.stepMax = infinite - infinite; })
+            .find("nan is not allowed; it must be stepMin = 0 or more") !=
+        std::string::npos);
+}
+
+TEST_CASE("tensors of the output", "[error]") {
+  DecodeSpec spec;
+  auto without = [](DecodeArgs &a) { a.skip = a.outGate = 0; };
+  CHECK(said(spec, without) == "");
+  spec.hasOutGate = true;
+  CHECK(said(spec, without) ==
+        "outGate: 0 is not allowed; it must be a device address");
+  spec.hasOutGate = false;
+  spec.skip = Skip::Head;
+  CHECK(said(spec, without) ==
+        "skip: 0 is not allowed; it must be a device address");
 }
 
 TEST_CASE("strides of rows", "[error]") {

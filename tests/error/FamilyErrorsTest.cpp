@@ -124,6 +124,10 @@ TEST_CASE("materialize does not care about tokens", "[error]") {
                         [](DecodeSpec &s) { s.gate = Gate::Softplus; },
                         [](DecodeSpec &s) { s.qkL2Norm = false; },
                         [](DecodeSpec &s) { s.betaRound = true; },
+                        [](DecodeSpec &s) { s.rule = Rule::Additive; },
+                        [](DecodeSpec &s) { s.beta = Beta::Step; },
+                        [](DecodeSpec &s) { s.gate = Gate::Fixed; },
+                        [](DecodeSpec &s) { s.hasStepLimits = true; },
                         [](DecodeSpec &s) { s.hasSeparateQkv = true; },
                         [](DecodeSpec &s) { s.hasForceFlush = false; },
                         [](DecodeSpec &s) { s.hasRingIndices = true; },
@@ -133,9 +137,66 @@ TEST_CASE("materialize does not care about tokens", "[error]") {
   for (DecodeSpec spec : {DecodeSpec(), prefix(), predecayed()}) {
     spec.family = Family::Materialize;
     CHECK(validated(spec).message == "");
-    spec.isCircular = spec.ringFormat != RingFormat::Raw;
+    spec.isCircular = true;
     CHECK(validated(spec).message == "");
   }
+}
+
+TEST_CASE("where d and g come from", "[error]") {
+  DecodeSpec mamba;
+  mamba.rule = Rule::Additive;
+  mamba.beta = Beta::Step;
+  for (Family family : {Family::Replay, Family::Packed}) {
+    mamba.family = family;
+    mamba.ringDepth = family == Family::Packed ? 1 : 16;
+    checkRefused(
+        mamba,
+        {{[](DecodeSpec &s) { s.rule = Rule::Delta; },
+          "beta: step is not allowed with rule delta; it needs rule additive, "
+          "since a step has no upper bound"},
+         {[](DecodeSpec &s) { s.isKda = true; },
+          "beta: step is not allowed for KDA; an a of each channel is no "
+          "number "
+          "for the whole token"},
+         {[](DecodeSpec &s) { s.gate = Gate::LogDecay; },
+          "beta: step is not allowed with gate logDecay; it needs gate "
+          "softplus "
+          "or rate, which have a step"},
+         {[](DecodeSpec &s) { s.gate = Gate::Fixed; },
+          "beta: step is not allowed with gate fixed; it needs gate softplus "
+          "or "
+          "rate, which have a step"},
+         {[](DecodeSpec &s) { s.gate = Gate::LowerBound; },
+          "beta: step is not allowed with gate lowerBound; it needs gate "
+          "softplus or rate, which have a step"},
+         {[](DecodeSpec &s) { s.hasStepLimits = true, s.beta = Beta::One; },
+          "hasStepLimits: true is not allowed with beta one; it needs beta "
+          "step"},
+         {[](DecodeSpec &s) {
+            s.gate = Gate::Fixed, s.beta = Beta::One, s.isKda = true;
+          },
+          "gate: fixed is not allowed for KDA; a number for each head is no "
+          "gate over K"}});
+    checkAllowed(mamba, {[](DecodeSpec &s) { s.hasStepLimits = true; },
+                         [](DecodeSpec &s) { s.gate = Gate::Rate; },
+                         [](DecodeSpec &s) { s.skip = Skip::Channel; },
+                         [](DecodeSpec &s) { s.hasOutGate = true; },
+                         [](DecodeSpec &s) { s.beta = Beta::Sigmoid; },
+                         [](DecodeSpec &s) { s.readout = Readout::Rebuild; }});
+  }
+  // An additive rule has no sums in its ring, and no use for short keys.
+  checkRefused(
+      prefix(),
+      {{[](DecodeSpec &s) { s.rule = Rule::Additive; },
+        "ringFormat: prefix is not allowed with rule additive; it must "
+        "be raw"}});
+  checkRefused(predecayed(),
+               {{[](DecodeSpec &s) {
+                   s.rule = Rule::Additive;
+                   s.qkL2Norm = false, s.hasUnitKeys = true;
+                 },
+                 "ringFormat: predecayed is not allowed with rule additive; it "
+                 "must be raw"}});
 }
 
 TEST_CASE("ring formats of running sums", "[error]") {
@@ -178,17 +239,53 @@ TEST_CASE("ring formats of running sums", "[error]") {
                 [](DecodeSpec &s) { s.ringType = DataType::BF16; }});
 }
 
-TEST_CASE("a circular ring has sums and a row to keep", "[error]") {
-  DecodeSpec good = predecayed();
+TEST_CASE("a circular ring has a row to keep", "[error]") {
+  for (DecodeSpec good : {DecodeSpec(), prefix(), predecayed()}) {
+    good.isCircular = true;
+    good.ringDepth = 2;
+    checkRefused(good, {{[](DecodeSpec &s) { s.ringDepth = 1; },
+                         "ringDepth: 1 is not allowed with isCircular; it must "
+                         "be 2 to 64"}});
+  }
+}
+
+TEST_CASE("verify has a ring that wraps and holds its tokens", "[error]") {
+  DecodeSpec good;
+  good.family = Family::Verify;
   good.isCircular = true;
-  good.ringDepth = 2;
-  checkRefused(good,
-               {{[](DecodeSpec &s) { s.ringFormat = RingFormat::Raw; },
-                 "isCircular: true is not allowed with ringFormat raw; it "
-                 "needs prefix or predecayed"},
-                {[](DecodeSpec &s) { s.ringDepth = 1; },
-                 "ringDepth: 1 is not allowed with isCircular; it must be 2 to "
-                 "64"}});
+  good.numTokens = 4;
+  checkRefused(
+      good,
+      {{[](DecodeSpec &s) { s.isCircular = false; },
+        "isCircular: false is not allowed for the verify family, whose rings "
+        "wrap; it must be true"},
+       {[](DecodeSpec &s) { s.ringDepth = 3; },
+        "ringDepth: 3 is not allowed for the verify family with numTokens = 4, "
+        "which a ring must hold; it must be 4 to 64"},
+       {[](DecodeSpec &s) { s.ringDepth = s.numTokens = 1; },
+        "ringDepth: 1 is not allowed with isCircular; it must be 2 to 64"},
+       {[](DecodeSpec &s) { s.numTokens = 17; },
+        "numTokens: 17 is not allowed; it must be 1 to 16"},
+       {[](DecodeSpec &s) { s.hasTrackIndices = true; },
+        "hasTrackIndices: true is not allowed for the verify family, which "
+        "does not know the tokens that hold; it must be false"},
+       {[](DecodeSpec &s) { s.abi = LaunchAbi::Triton; },
+        "abi: triton is not allowed with family verify; its signature is that "
+        "of the replay kernel"},
+       {[](DecodeSpec &s) { s.hasDstIndices = true; },
+        "hasDstIndices: true is not allowed for a circular ring without ring "
+        "indices: after a natural flush the last token would stay in the old "
+        "slot's ring; it must be false"}});
+  checkAllowed(good, {[](DecodeSpec &s) { s.ringDepth = 4; },
+                      [](DecodeSpec &s) { s.numTokens = 16; },
+                      [](DecodeSpec &s) { s.tokenRows = TokenRows::Ragged; },
+                      [](DecodeSpec &s) { s.hasForceFlush = false; },
+                      [](DecodeSpec &s) { s.hasRingIndices = true; },
+                      [](DecodeSpec &s) { s.readout = Readout::Rebuild; }});
+  // Others have one token a row, whatever the fact says.
+  DecodeSpec replay;
+  replay.numTokens = 99;
+  CHECK(validated(replay).message == "");
 }
 
 TEST_CASE("KDA has both readouts", "[error]") {

@@ -235,7 +235,9 @@ TEST_CASE("presets", "[error]") {
   REQUIRE(!unknown);
   CHECK(unknown.status().message ==
         "model: 'gpt-2' is unknown; allowed are qwen3-next, qwen3.5-27b, "
-        "qwen3.5-397b, kimi-linear, kimi-k3, ling-flash");
+        "qwen3.5-397b, kimi-linear, kimi-k3, ling-flash, nemotron-h-8b, "
+        "nemotron-3-super, nemotron-nano-9b-v2, granite-4-h-small, bamba-9b, "
+        "falcon-h1-1.5b, falcon-h1-7b, minimax-01");
   for (int ranks : {0, -1, 3, 32}) {
     Result<DecodeSpec> split = modelPreset("qwen3.5-27b", ranks);
     REQUIRE(!split);

@@ -2,8 +2,8 @@
 //
 // A chain of steps of one layer: a slow kernel that makes the token, then
 // decode, 10,000 times over, each step on the state of the one before. What
-// replayjit.h asks of such a chain must be enough, and without it the chain must
-// go wrong. Assembled by the driver.
+// replayjit.h asks of such a chain must be enough, and without it the chain
+// must go wrong. Assembled by the driver.
 //
 //===----------------------------------------------------------------------===//
 
@@ -186,7 +186,9 @@ private:
   void fill() {
     std::mt19937 random(7);
     std::uniform_real_distribution<float> number(-1, 1);
-    auto bf16 = [&] { return uint16_t(std::bit_cast<uint32_t>(number(random)) >> 16); };
+    auto bf16 = [&] {
+      return uint16_t(std::bit_cast<uint32_t>(number(random)) >> 16);
+    };
     std::vector<Inputs> all(tokens);
     std::vector<char> token(tokens * tokenBytes);
     for (int n = 0; n < tokens; ++n) {

@@ -95,7 +95,8 @@ class ReplayjitKernel:
     FORMAT_BYTES = {"<Q": 8, "<q": 8, "<i": 4, "<f": 4}
     STRIDES = {"qStride": "q", "aStride": "a", "bStride": "b", "outStride": "out",
                "stateIndexStride": "stateIndices", "statePitch": "state", "dPitch": "dRing",
-               "kPitch": "kRing", "gPitch": "gRing"}
+               "kPitch": "kRing", "gPitch": "gRing", "kStride": "k", "vStride": "v",
+               "outGateStride": "outGate"}
 
     def __init__(self, driver, json_path):
         self.driver = driver
@@ -157,7 +158,8 @@ class ReplayjitKernel:
 
     def value(self, x, name):
         if name in self.STRIDES:
-            return getattr(x, self.STRIDES[name]).stride(0)
+            tensor = getattr(x, self.STRIDES[name], None)
+            return 0 if tensor is None else tensor.stride(0)
         value = getattr(x, name, 0)  # what the spec lacks is ignored
         return value.data_ptr() if isinstance(value, torch.Tensor) else value
 

@@ -30,7 +30,8 @@ def header():
     folder = (Path(os.environ["REPLAYJIT_SOURCE_DIR"]) /
               "runtime/include/replayjit")
     text = "".join((folder / name).read_text(encoding="utf-8")
-                   for name in ("replayjit_launch.h", "replayjit.h",
+                   for name in ("replayjit_error.h", "replayjit_launch.h",
+                                "replayjit.h",
                                 "replayjit_state.h", "replayjit_describe.h"))
     text = re.sub(r"/\*.*?\*/", " ", text, flags=re.S)
     return re.sub(r"\s+", " ", text)

@@ -140,7 +140,7 @@ class ErrorsTest(unittest.TestCase):
                          "logarithm of the decay; it must be None",
                          log_decay=True, **none)
         self.refuses("beta: 'tanh' is not allowed; allowed are sigmoid, "
-                     "twice-sigmoid, given", beta="tanh")
+                     "twice-sigmoid, given, step, one", beta="tanh")
 
     def test_predecayed_rings_say_what_upstream_says(self):
         """What the tests of SGLang #37739 look for."""

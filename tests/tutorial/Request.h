@@ -8,6 +8,8 @@
 
 #include "Lesson.h"
 
+#include <replayjit/replayjit_state.h>
+
 /// One key head, so that key head 0 serves both value heads.
 constexpr int HV = 2, K = 32, V = 16, L = 4, qkvWidth = 2 * K + HV * V;
 

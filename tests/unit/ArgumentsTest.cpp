@@ -110,7 +110,11 @@ TEST_CASE("what documents say of an argument", "[args]") {
   CHECK(said("gRing") == "[ring_slots, HV, L, K if is_kda] fp32, read and "
                          "written; if there is a ring");
   CHECK(said("gRing", &spec) == "[ring_slots, 8, 16] fp32, read and written");
-  CHECK(said("out", &spec) == "[B, 8, 128] bf16, written");
+  CHECK(said("out") == "[tokens, HV, V] out_type, written");
+  CHECK(said("out", &spec) == "[B, 8, 128] bf16, written"); // one a row
+  DecodeSpec drafts = spec;
+  drafts.family = Family::Verify;
+  CHECK(said("out", &drafts) == "[tokens, 8, 128] bf16, written");
   CHECK(said("gPitch") == "elements from one slot of g_ring to the next; if "
                           "there is a ring");
   CHECK(said("errorWord", &spec) == "int32, read and written, or 0; a "
@@ -127,8 +131,9 @@ TEST_CASE("the parameters of every family", "[args]") {
                      parameter.offset + parameter.argument->bytes());
   };
   using Last = std::pair<std::string, size_t>;
-  CHECK(last(Family::Replay) == Last{"layer", sizeof(DecodeArgs)});
-  CHECK(last(Family::Packed) == Last{"layer", sizeof(DecodeArgs)});
+  // Structs of 64-bit members end with one.
+  for (Family family : {Family::Replay, Family::Packed, Family::Verify})
+    CHECK(last(family) == Last{"tokens", sizeof(DecodeArgs) - 4});
   CHECK(last(Family::Materialize) ==
         Last{"ringSlots", sizeof(MaterializeArgs)});
   for (Family family : {Family::PlanBegin, Family::PlanCommit})

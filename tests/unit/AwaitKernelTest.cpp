@@ -80,8 +80,7 @@ TEST_CASE("a store before the wait is caught") {
   const std::string stores = "replay.store %x, %o[%i] : tensor<32xf32>, !row";
   CHECK_THAT(run(program((stores + " " + waits).c_str(), "")),
              Contains("access before the wait") &&
-                 Contains("the store writes offset") &&
-                 Contains("of 'out'"));
+                 Contains("the store writes offset") && Contains("of 'out'"));
 }
 
 TEST_CASE("a path without a wait is caught") {

@@ -16,7 +16,7 @@ using namespace replayjit::internal;
 
 TEST_CASE("parameter buffers have no holes", "[args]") {
   CHECK(std::is_standard_layout_v<DecodeArgs>);
-  CHECK(sizeof(DecodeArgs) == 20 * 8 + 14 * 8 + 4 * 4 + 2 * 4);
+  CHECK(sizeof(DecodeArgs) == 22 * 8 + 17 * 8 + 5 * 4 + 4 * 4 + 4);
   CHECK(offsetof(DecodeArgs, qStride) == 56);
   CHECK(offsetof(DecodeArgs, batch) == 16);
   CHECK(sizeof(MaterializeArgs) == 8 * 8 + 3 * 8 + 4 * 4);

@@ -494,8 +494,8 @@ TEST_CASE("illegal problems are refused", "[check]") {
           "firstSlot: 2147483647 is not allowed; with the slots it must be at "
           "most 2147483647");
   refuses([](P &p) { p.spec.family = Family::Materialize; },
-          "family: materialize is not allowed here; it must be replay or "
-          "packed");
+          "family: materialize is not allowed here; it must be one "
+          "that has tokens");
   refuses([](P &p) { p.misaligned = true; },
           "misaligned: not allowed, since the spec promises alignment = 16; it "
           "must be 0");

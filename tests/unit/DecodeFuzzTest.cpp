@@ -71,6 +71,16 @@ TEST_CASE("random cases are legal and reach every option", "[fuzz]") {
     count("gate given", spec.gate == Gate::LogDecay);
     count("beta up to 2", spec.beta == Beta::TwiceSigmoid);
     count("beta given", spec.beta == Beta::Given);
+    count("step", spec.beta == Beta::Step);
+    count("step with limits", spec.hasStepLimits);
+    count("beta 1 of the delta rule",
+          spec.beta == Beta::One && spec.rule == Rule::Delta);
+    count("gate fixed", spec.gate == Gate::Fixed);
+    count("gate of a rate", spec.gate == Gate::Rate);
+    count("additive KDA", spec.rule == Rule::Additive && spec.isKda);
+    count("skip of heads", spec.skip == Skip::Head);
+    count("skip of channels", spec.skip == Skip::Channel);
+    count("out gate", spec.hasOutGate);
     count("sums of more value heads than key heads",
           spec.ringFormat == RingFormat::Prefix &&
               spec.numValueHeads > spec.numKeyHeads);
@@ -166,7 +176,8 @@ TEST_CASE("a case shrinks to exactly what fails", "[fuzz]") {
   CHECK(small.batch == 0);
   // All else is as usual, but for the seed and what makes no problem simpler.
   DecodeProblem usual;
-  usual.spec = {.numKeyHeads = 1,
+  usual.spec = {.family = small.spec.family,
+                .numKeyHeads = 1,
                 .numValueHeads = 1,
                 .headDimK = 96,
                 .headDimV = 1,
@@ -175,7 +186,8 @@ TEST_CASE("a case shrinks to exactly what fails", "[fuzz]") {
                 .gateType = DataType::F32,
                 .betaType = DataType::F32,
                 .outType = DataType::F32,
-                .hasForceFlush = small.spec.hasForceFlush};
+                .hasForceFlush = small.spec.hasForceFlush,
+                .isCircular = small.spec.isCircular};
   usual.tuning = small.tuning;
   usual.batch = 0;
   usual.slots = 1;

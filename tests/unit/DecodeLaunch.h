@@ -40,19 +40,23 @@ public:
     args.slots = slots;
     args.scale = 0.5f;
     args.stateIndexStride = 2;
+    const int tokens = batch * tokensPerRow(spec);
+    args.tokens = tokens;
     if (spec.hasSeparateQkv) {
-      args.q = make(spec.actType, batch, H * K, args.qStride);
-      args.k = make(spec.actType, batch, H * K + 4, args.kStride);
-      args.v = make(spec.actType, batch, HV * V, args.vStride);
+      args.q = make(spec.actType, tokens, H * K, args.qStride);
+      args.k = make(spec.actType, tokens, H * K + 4, args.kStride);
+      args.v = make(spec.actType, tokens, HV * V, args.vStride);
     } else {
-      args.q = make(spec.actType, batch, 2 * H * K + HV * V, args.qStride);
+      args.q = make(spec.actType, tokens, 2 * H * K + HV * V, args.qStride);
     }
-    args.a = make(spec.gateType, batch, HV * G, args.aStride);
-    args.b = make(spec.betaType, batch, HV, args.bStride);
+    args.a = make(spec.gateType, tokens, HV * G, args.aStride);
+    args.b = make(spec.betaType, tokens, HV, args.bStride);
     int64_t unused;
     args.aLog = make(spec.paramType, 1, HV, unused);
     args.dtBias = make(spec.biasType, 1, HV * G, unused);
-    args.out = make(spec.outType, batch, HV * V, args.outStride);
+    args.skip = make(spec.biasType, 1, HV * V, unused);
+    args.outGate = make(spec.actType, tokens, HV * V, args.outGateStride);
+    args.out = make(spec.outType, tokens, HV * V, args.outStride);
     args.state = make(spec.stateType, slots, HV * V * K, args.statePitch);
     args.dRing = make(spec.ringType, slots, HV * L * V, args.dPitch);
     args.kRing = make(spec.ringType, slots, H * L * K, args.kPitch);
@@ -64,6 +68,8 @@ public:
     args.writePos = make(DataType::I32, 1, batch, unused);
     args.forceFlush = make(DataType::I32, 1, batch, unused);
     args.ringBase = make(DataType::I32, 1, batch, unused);
+    args.tokenCounts = make(DataType::I32, 1, batch, unused);
+    args.tokenOffsets = make(DataType::I32, 1, batch + 1, unused);
     args.ringSlots = slots;
     args.errorWord = reinterpret_cast<uint64_t>(&error);
     DecodeTensors t = tensors();
@@ -74,12 +80,19 @@ public:
       t.trackIndices.set(row, 0, -1);
       for (const HostTensor &tensor : {t.writePos, t.forceFlush, t.ringBase})
         tensor.set(row, 0, 0);
+      t.tokenCounts.set(row, 0, tokensPerRow(spec));
     }
+    for (int row = 0; row <= batch; ++row)
+      t.tokenOffsets.set(row, 0, row * tokensPerRow(spec));
     for (int hv = 0; hv < HV; ++hv) {
       t.aLog.set(0, hv, 0.3 * normal(random));
+      if (spec.gate == Gate::Fixed || spec.gate == Gate::Rate)
+        t.aLog.set(0, hv, -std::exp(t.aLog.get(0, hv)));
       for (int i = 0; i < G; ++i)
         t.dtBias.set(0, hv * G + i, 0.1 * normal(random));
     }
+    for (int i = 0; i < HV * V && spec.skip != Skip::None; ++i)
+      t.skip.set(0, i, normal(random));
     for (int slot = 0; slot < slots; ++slot) {
       for (int i = 0; i < HV * V * K; ++i)
         t.state.set(slot, i, 0.3 * normal(random));
@@ -98,7 +111,7 @@ public:
   void freshInputs() {
     DecodeTensors t = tensors();
     const int HV = spec.numValueHeads;
-    for (int row = 0; row < args.batch; ++row) {
+    for (int row = 0; row < args.tokens; ++row) {
       for (int i = 0; i < spec.numKeyHeads * spec.headDimK; ++i)
         t.q.set(row, i, normal(random));
       for (int i = 0; i < spec.numKeyHeads * spec.headDimK; ++i)
@@ -109,7 +122,13 @@ public:
         for (int i = 0; i < gateWidth(spec); ++i)
           t.a.set(row, hv * gateWidth(spec) + i, 0.5 * normal(random));
         t.b.set(row, hv, normal(random));
+        if (spec.gate == Gate::LogDecay && spec.rule == Rule::Additive)
+          for (int i = hv * gateWidth(spec); i < (hv + 1) * gateWidth(spec);
+               ++i)
+            t.a.set(row, i, -std::abs(t.a.get(row, i)));
       }
+      for (int i = 0; i < HV * spec.headDimV && spec.hasOutGate; ++i)
+        t.outGate.set(row, i, normal(random));
     }
   }
 

@@ -403,22 +403,23 @@ TEST_CASE("infinite gates forget without NaN", "[reference]") {
 TEST_CASE("a gate is NaN only of NaN", "[reference]") {
   constexpr double inf = INFINITY;
   DecodeSpec spec;
+  const DecodeArgs args;
   for (Gate gate : {Gate::Softplus, Gate::LowerBound}) {
     spec.gate = gate;
     for (double aLog : {-inf, -1e30, -100., 0., 100., 1e30, inf})
       for (double x : {-inf, -1e30, -800., 0., 800., 1e30, inf}) {
-        const double g = gateOf(spec, -5, aLog, x);
+        const double g = gateOf(spec, args, aLog, x);
         CAPTURE(int(gate), aLog, x, g);
         CHECK(g <= 0); // Also not NaN.
         if (gate == Gate::LowerBound)
           CHECK(g >= -5);
       }
-    CHECK(std::isnan(gateOf(spec, -5, NAN, 1)));
-    CHECK(std::isnan(gateOf(spec, -5, 1, NAN)));
+    CHECK(std::isnan(gateOf(spec, args, NAN, 1)));
+    CHECK(std::isnan(gateOf(spec, args, 1, NAN)));
   }
-  CHECK(gateOf(spec, -5, inf, 0) == -2.5);
+  CHECK(gateOf(spec, args, inf, 0) == -2.5);
   spec.gate = Gate::Softplus;
-  CHECK(gateOf(spec, 0, inf, -inf) == 0);
-  CHECK(gateOf(spec, 0, -inf, inf) == -inf);
-  CHECK(gateOf(spec, 0, 200, 1) == gateOf(spec, 0, 87, 1));
+  CHECK(gateOf(spec, args, inf, -inf) == 0);
+  CHECK(gateOf(spec, args, -inf, inf) == -inf);
+  CHECK(gateOf(spec, args, 200, 1) == gateOf(spec, args, 87, 1));
 }

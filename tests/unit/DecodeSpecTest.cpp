@@ -238,7 +238,11 @@ static const std::vector<Change> tokenFacts = {
     SPEC(gate = Gate::LowerBound),   SPEC(qkL2Norm = false),
     SPEC(betaRound = true),          SPEC(hasSeparateQkv = true),
     SPEC(gate = Gate::LogDecay),     SPEC(beta = Beta::TwiceSigmoid),
-    SPEC(beta = Beta::Given),
+    SPEC(beta = Beta::Given),        SPEC(beta = Beta::Step),
+    SPEC(beta = Beta::One),          SPEC(gate = Gate::Fixed),
+    SPEC(gate = Gate::Rate),         SPEC(rule = Rule::Additive),
+    SPEC(skip = Skip::Head),         SPEC(skip = Skip::Channel),
+    SPEC(hasOutGate = true),         SPEC(hasStepLimits = true),
 };
 static const std::vector<Change> ringFacts = {
     SPEC(ringDepth = 8),
@@ -290,6 +294,18 @@ TEST_CASE("a name says every specialized fact", "[spec]") {
              {{SPEC(paramType = DataType::BF16), SPEC(hasUnitKeys = true)}});
   without.beta = Beta::Given;
   checkNames(names, without, {}, {{SPEC(betaRound = true)}});
+  // Without an a and a b, or an A_log, their types say nothing; D is as
+  // dt_bias.
+  without = spec;
+  without.gate = Gate::Fixed;
+  without.beta = Beta::One;
+  checkNames(names, without, {},
+             {{SPEC(gateType = DataType::F32), SPEC(betaType = DataType::F32),
+               SPEC(biasType = DataType::BF16), SPEC(betaRound = true)}});
+  without.gate = Gate::LogDecay;
+  without.skip = Skip::Head;
+  checkNames(names, without, {{SPEC(biasType = DataType::BF16)}},
+             {{SPEC(paramType = DataType::BF16)}});
   without = spec;
   without.ringFormat = RingFormat::Predecayed;
   without.qkL2Norm = false;
@@ -349,6 +365,8 @@ TEST_CASE("the longest name is a file name", "[spec]") {
   spec.betaRound = spec.isCircular = spec.hasSeparateQkv = true;
   spec.hasRingIndices = spec.hasDstIndices = spec.hasTrackIndices = true;
   spec.hasForceFlush = false;
+  spec.skip = Skip::Channel;
+  spec.hasOutGate = true;
   spec.trapOnError = true;
   spec.programmaticLaunch = ProgrammaticLaunch::Early;
   spec.dependents = Dependents::All;
@@ -371,26 +389,45 @@ TEST_CASE("model presets split their heads over ranks", "[spec]") {
     int ranks, keyHeads, valueHeads;
     bool isKda = false;
     Gate gate = Gate::Softplus;
+    int k = 128, v = 128;
+    Beta beta = Beta::Sigmoid;
   };
-  for (const Row &row : {Row{"qwen3-next", 1, 16, 32},
-                         {"qwen3-next", 4, 4, 8},
-                         {"qwen3.5-27b", 1, 16, 48},
-                         {"qwen3.5-27b", 8, 2, 6},
-                         {"qwen3.5-397b", 1, 16, 64},
-                         {"qwen3.5-397b", 8, 2, 8},
-                         {"kimi-linear", 1, 32, 32, true},
-                         {"kimi-linear", 8, 4, 4, true},
-                         {"kimi-k3", 1, 96, 96, true, Gate::LowerBound},
-                         {"kimi-k3", 8, 12, 12, true, Gate::LowerBound},
-                         {"ling-flash", 4, 8, 8, true, Gate::LowerBound}}) {
+  for (const Row &row :
+       {Row{"qwen3-next", 1, 16, 32},
+        {"qwen3-next", 4, 4, 8},
+        {"qwen3.5-27b", 1, 16, 48},
+        {"qwen3.5-27b", 8, 2, 6},
+        {"qwen3.5-397b", 1, 16, 64},
+        {"qwen3.5-397b", 8, 2, 8},
+        {"kimi-linear", 1, 32, 32, true},
+        {"kimi-linear", 8, 4, 4, true},
+        {"kimi-k3", 1, 96, 96, true, Gate::LowerBound},
+        {"kimi-k3", 8, 12, 12, true, Gate::LowerBound},
+        {"ling-flash", 4, 8, 8, true, Gate::LowerBound},
+        {"nemotron-h-8b", 8, 1, 16, false, Gate::Softplus, 128, 64, Beta::Step},
+        {"nemotron-3-super", 2, 4, 64, false, Gate::Softplus, 128, 64,
+         Beta::Step},
+        {"nemotron-nano-9b-v2", 1, 8, 128, false, Gate::Softplus, 128, 80,
+         Beta::Step},
+        {"granite-4-h-small", 4, 1, 32, false, Gate::Softplus, 128, 64,
+         Beta::Step},
+        {"bamba-9b", 1, 1, 128, false, Gate::Softplus, 128, 64, Beta::Step},
+        {"falcon-h1-1.5b", 2, 1, 24, false, Gate::Softplus, 256, 64,
+         Beta::Step},
+        {"falcon-h1-7b", 1, 1, 24, false, Gate::Softplus, 256, 128, Beta::Step},
+        {"minimax-01", 8, 8, 8, false, Gate::Fixed, 128, 128, Beta::One}}) {
     Result<DecodeSpec> spec = modelPreset(row.model, row.ranks);
     REQUIRE(spec);
     CHECK(spec->numKeyHeads == row.keyHeads);
     CHECK(spec->numValueHeads == row.valueHeads);
-    CHECK(spec->headDimK == 128);
-    CHECK(spec->headDimV == 128);
+    CHECK(spec->headDimK == row.k);
+    CHECK(spec->headDimV == row.v);
     CHECK(spec->isKda == row.isKda);
     CHECK(spec->gate == row.gate);
+    CHECK(spec->beta == row.beta);
+    const bool isDelta = row.beta == Beta::Sigmoid;
+    CHECK(spec->rule == (isDelta ? Rule::Delta : Rule::Additive));
+    CHECK(spec->qkL2Norm == isDelta);
     checkValid(*spec, chooseTuning(*spec, 0, Target{}));
   }
 }

@@ -431,6 +431,29 @@ TEST_CASE("bulk copies need their mbarrier", "[emulator]") {
                       "y'"));
 }
 
+TEST_CASE("who saw a bulk copy complete may write what it read", "[emulator]") {
+  alignas(16) static float in[32] = {};
+  TestGrid grid;
+  grid.threads = 64;
+  grid.memory.add("in", in, sizeof in);
+  auto after = [](int copies) {
+    startBulkCopies(in); // two, of the same
+    for (int i = 0; i < (warpId() == 0 ? 2 : copies); ++i)
+      replayjit_emu_mbarrier_wait(shared<uint64_t>() + i, 0, Sync);
+    if (warpId() == 1)
+      store(in + laneId(), 1.0f, Global);
+  };
+  static const auto write = after;
+  for (LaneOrder order : everyOrder()) {
+    grid.order = order;
+    CHECK(grid.run([](const void *) { write(2); }).message == "");
+    CHECK_THAT(fault(grid, [](const void *) { write(1); }),
+               Contains("global-memory race"));
+    CHECK_THAT(fault(grid, [](const void *) { write(0); }),
+               Contains("global-memory race"));
+  }
+}
+
 TEST_CASE("mbarriers are used as PTX says", "[emulator]") {
   TestGrid grid;
   auto endless = [](const void *) {

@@ -149,7 +149,7 @@ TEST_CASE("names are divided where words begin", "[facts]") {
   CHECK(divided("nonPositive", '-') == "non-positive");
   CHECK(divided("fp32", '-') == "fp32");
   CHECK(wordOf(Family::PlanCommit) == "planCommit");
-  CHECK(wordOf(Family(5)).empty());
+  CHECK(wordOf(Family(6)).empty());
 }
 
 TEST_CASE("what is allowed is said", "[facts]") {

@@ -23,6 +23,7 @@ const std::string because =
 /// A launch on host memory: one entry a row.
 struct Rows {
   ints state = {}, ring = {}, dst = {}, track = {}, writePos = {}, forced = {};
+  ints base = {};
 
   std::string said(const DecodeSpec &spec) {
     DecodeArgs args;
@@ -33,6 +34,7 @@ struct Rows {
                                 {&DecodeArgs::dstIndices, &dst},
                                 {&DecodeArgs::trackIndices, &track},
                                 {&DecodeArgs::writePos, &writePos},
+                                {&DecodeArgs::ringBase, &base},
                                 {&DecodeArgs::forceFlush, &forced}}) {
       array->resize(state.size());
       args.*field = addressOf(*array);
@@ -49,6 +51,32 @@ DecodeSpec withIndices() {
 }
 
 } // namespace
+
+TEST_CASE("rows with drafts keep them in the ring, whether they fold or not",
+          "[slots]") {
+  DecodeSpec spec = withIndices();
+  spec.family = Family::Verify;
+  spec.isCircular = true;
+  spec.hasTrackIndices = false;
+  spec.numTokens = 2;
+  for (int forced : {0, 1}) {
+    const Rows same = {.state = {1, 2},
+                       .ring = {3, 3},
+                       .dst = {4, 5},
+                       .writePos = {1, 0},
+                       .forced = {forced, forced}};
+    CHECK(Rows(same).said(spec) ==
+          "rows 0 and 1 share ring slot 3, which row 0 writes" + because);
+  }
+  // Two may read a checkpoint that neither writes.
+  CHECK(Rows{.state = {1, 1}, .ring = {2, 3}, .dst = {4, 5}, .writePos = {1, 1}}
+            .said(spec) == "");
+  CHECK(Rows{.state = {1, 1}, .ring = {2, 3}, .dst = {4, 4}, .writePos = {1, 1}}
+            .said(spec) ==
+        "rows 0 and 1 share state slot 4, which row 0 writes" + because);
+  // Of an empty ring nothing is folded.
+  CHECK(Rows{.state = {1, 1}, .ring = {2, 3}, .dst = {4, 4}}.said(spec) == "");
+}
 
 TEST_CASE("two live rows on one slot", "[slots]") {
   DecodeSpec spec;

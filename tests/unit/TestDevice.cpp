@@ -89,34 +89,17 @@ void TestKernel::step(Launch &memory) {
   copy.fetch();
 }
 
-static constexpr uint64_t DecodeArgs::*pointers[] = {&DecodeArgs::stateIndices,
-                                                     &DecodeArgs::writePos,
-                                                     &DecodeArgs::state,
-                                                     &DecodeArgs::q,
-                                                     &DecodeArgs::k,
-                                                     &DecodeArgs::v,
-                                                     &DecodeArgs::a,
-                                                     &DecodeArgs::b,
-                                                     &DecodeArgs::aLog,
-                                                     &DecodeArgs::dtBias,
-                                                     &DecodeArgs::out,
-                                                     &DecodeArgs::dRing,
-                                                     &DecodeArgs::kRing,
-                                                     &DecodeArgs::gRing,
-                                                     &DecodeArgs::forceFlush,
-                                                     &DecodeArgs::ringBase,
-                                                     &DecodeArgs::ringIndices,
-                                                     &DecodeArgs::dstIndices,
-                                                     &DecodeArgs::trackIndices,
-                                                     &DecodeArgs::errorWord};
-
 DeviceCopy::DeviceCopy(Launch &launch) : args(launch.args), launch(launch) {
   launch.forEachTensor(
       [&](std::vector<char> &bytes) { upload(bytes.data(), bytes.size()); });
   upload(&launch.error, sizeof(launch.error));
-  for (auto member : pointers)
-    if (auto copy = copies.find(args.*member); copy != copies.end())
-      args.*member = copy->second;
+  for (const Argument &argument : decodeArguments()) {
+    if (argument.kind != Argument::Kind::Pointer)
+      continue;
+    uint64_t &address = memberOf(argument, &args);
+    if (auto copy = copies.find(address); copy != copies.end())
+      address = copy->second;
+  }
 }
 
 DeviceCopy::~DeviceCopy() {

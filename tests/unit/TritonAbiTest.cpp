@@ -247,9 +247,16 @@ TEST_CASE("what Triton's signature lacks is refused", "[triton]") {
   CHECK(refusal([](DecodeSpec &spec) { spec.beta = Beta::Given; }) ==
         "abi: triton is not allowed with beta given; its signature means a "
         "sigmoid of b");
+  CHECK(refusal([](DecodeSpec &spec) { spec.rule = Rule::Additive; }) ==
+        "abi: triton is not allowed with rule additive; its signature means "
+        "the delta rule");
+  CHECK(refusal([](DecodeSpec &spec) { spec.skip = Skip::Head; }) ==
+        "abi: triton is not allowed with skip head; its signature has no "
+        "argument for it");
   for (bool DecodeSpec::*fact :
-       {&DecodeSpec::hasSeparateQkv, &DecodeSpec::hasRingIndices,
-        &DecodeSpec::hasDstIndices, &DecodeSpec::hasTrackIndices,
+       {&DecodeSpec::isCircular, &DecodeSpec::hasSeparateQkv,
+        &DecodeSpec::hasRingIndices, &DecodeSpec::hasDstIndices,
+        &DecodeSpec::hasTrackIndices, &DecodeSpec::hasOutGate,
         &DecodeSpec::trapOnError})
     CHECK_THAT(refusal([&](DecodeSpec &spec) { spec.*fact = true; }),
                Contains("= true; its signature has no argument for it"));

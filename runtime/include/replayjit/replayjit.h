@@ -39,6 +39,7 @@
 #ifndef REPLAYJIT_REPLAYJIT_H
 #define REPLAYJIT_REPLAYJIT_H
 
+#include "replayjit/replayjit_error.h"
 #include "replayjit/replayjit_launch.h"
 
 #include <stddef.h>
@@ -47,8 +48,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-#define REPLAYJIT_API __attribute__((visibility("default")))
 
 /*===- Versions -----------------------------------------------------------===*/
 
@@ -67,45 +66,13 @@ REPLAYJIT_API const char *replayjit_version(void);
 /* 1 if this build can compile; 0 if it only runs what is cached. */
 REPLAYJIT_API int32_t replayjit_has_compiler(void);
 
-/*===- Errors -------------------------------------------------------------===*/
-
-typedef struct replayjit_error_t replayjit_error_t;
-
-typedef enum replayjit_code_t {
-  REPLAYJIT_OK = 0,
-  REPLAYJIT_INVALID_ARGUMENT = 1, /* A field or argument breaks a rule. */
-  REPLAYJIT_UNSUPPORTED = 2,      /* Legal; this target or build cannot. */
-  REPLAYJIT_COMPILE_FAILED = 3,   /* A bug of the compiler's: please report. */
-  REPLAYJIT_ASSEMBLE_FAILED = 4,  /* The assembler refused; see the log. */
-  REPLAYJIT_NOT_FOUND = 5,    /* A tool, driver, file or kernel is missing. */
-  REPLAYJIT_DRIVER_ERROR = 6, /* A CUDA call failed. */
-  REPLAYJIT_EXECUTION_FAULT = 7, /* The emulation met a hazard. */
-  REPLAYJIT_STORAGE_FAILED = 8,  /* The file system refused. */
-  REPLAYJIT_OUT_OF_MEMORY = 9,   /* The host's; a GPU's is a DRIVER_ERROR. */
-  REPLAYJIT_INTERNAL = 10        /* A bug of the library's: please report. */
-} replayjit_code_t;
-
-/* A replayjit_code_t; REPLAYJIT_OK for NULL. Later minors may add codes. */
-REPLAYJIT_API int32_t replayjit_error_code(const replayjit_error_t *error);
-/* One sentence: what was asked, what was found, what is allowed. The strings
- * live as long as the error and are never NULL; they are empty for a NULL
- * error. */
-REPLAYJIT_API const char *
-replayjit_error_message(const replayjit_error_t *error);
-/* The stage of compiling or loading that failed ("tiles", "emit PTX",
- * "assemble", "load", ...), or "". */
-REPLAYJIT_API const char *replayjit_error_stage(const replayjit_error_t *error);
-/* What an assembler or the driver printed, some lines, or "". */
-REPLAYJIT_API const char *replayjit_error_log(const replayjit_error_t *error);
-/* NULL is allowed. */
-REPLAYJIT_API void replayjit_error_destroy(replayjit_error_t *error);
-
 /*===- Specs: what a kernel computes --------------------------------------===*/
 
 typedef enum replayjit_family_t {
-  REPLAYJIT_FAMILY_REPLAY = 0,     /* Checkpoint and ring; decode. */
-  REPLAYJIT_FAMILY_PACKED = 1,     /* No ring: the state at every token. */
-  REPLAYJIT_FAMILY_MATERIALIZE = 2 /* Checkpoint plus ring into a slot. */
+  REPLAYJIT_FAMILY_REPLAY = 0,      /* Checkpoint and ring; decode. */
+  REPLAYJIT_FAMILY_PACKED = 1,      /* No ring: the state at every token. */
+  REPLAYJIT_FAMILY_MATERIALIZE = 2, /* Checkpoint plus ring into a slot. */
+  REPLAYJIT_FAMILY_VERIFY = 5 /* Checkpoint and ring; several tokens a row. */
 } replayjit_family_t;
 
 typedef enum replayjit_type_t {
@@ -119,20 +86,42 @@ typedef enum replayjit_type_t {
 typedef enum replayjit_gate_t {
   REPLAYJIT_GATE_SOFTPLUS = 0,    /* g = -exp(A_log) softplus(x) */
   REPLAYJIT_GATE_LOWER_BOUND = 1, /* g = lower_bound sigmoid(exp(A_log) x) */
-  REPLAYJIT_GATE_LOG_DECAY = 2    /* g = a */
+  REPLAYJIT_GATE_LOG_DECAY = 2,   /* g = a */
+  REPLAYJIT_GATE_FIXED = 3,       /* g = A_log */
+  REPLAYJIT_GATE_RATE = 4 /* g = A softplus(x): A_log holds A = -exp(A_log) */
 } replayjit_gate_t;
 
 typedef enum replayjit_beta_t {
   REPLAYJIT_BETA_SIGMOID = 0,
   REPLAYJIT_BETA_TWICE_SIGMOID = 1, /* Up to 2 */
-  REPLAYJIT_BETA_GIVEN = 2          /* beta = b */
+  REPLAYJIT_BETA_GIVEN = 2,         /* beta = b */
+  REPLAYJIT_BETA_STEP = 3,          /* beta = softplus(x), as in the gate */
+  REPLAYJIT_BETA_ONE = 4            /* beta = 1 */
 } replayjit_beta_t;
+
+typedef enum replayjit_rule_t {
+  REPLAYJIT_RULE_DELTA = 0,   /* d = beta (v - S diag(alpha) k) */
+  REPLAYJIT_RULE_ADDITIVE = 1 /* d = beta v */
+} replayjit_rule_t;
+
+typedef enum replayjit_skip_t {
+  REPLAYJIT_SKIP_NONE = 0,
+  REPLAYJIT_SKIP_HEAD = 1,   /* o += D v, where D is [HV] */
+  REPLAYJIT_SKIP_CHANNEL = 2 /* D is [HV, V] */
+} replayjit_skip_t;
 
 typedef enum replayjit_ring_format_t {
   REPLAYJIT_RING_RAW = 0,       /* g and k */
   REPLAYJIT_RING_PREFIX = 1,    /* The sum P of the gates so far, and k */
   REPLAYJIT_RING_PREDECAYED = 2 /* P and k exp(-P) */
 } replayjit_ring_format_t;
+
+/* Which tokens a row r of VERIFY has, from place r*T of the lists on. */
+typedef enum replayjit_token_rows_t {
+  REPLAYJIT_TOKENS_FULL = 0,    /* T of them. */
+  REPLAYJIT_TOKENS_COUNTED = 1, /* token_counts[r] of them. */
+  REPLAYJIT_TOKENS_RAGGED = 2   /* token_offsets[r] to token_offsets[r+1]. */
+} replayjit_token_rows_t;
 
 typedef enum replayjit_null_slot_t {
   REPLAYJIT_NULL_NEGATIVE = 0,    /* slot < 0 is padding */
@@ -166,8 +155,9 @@ typedef enum replayjit_abi_t {
  * replayjit_type_t. What a family does not have is ignored. */
 typedef struct replayjit_decode_spec_t {
   uint32_t struct_size;
-  /* Which kernel: of tokens with a ring, of tokens without one, of rings to
-   * fold, or of the cursors of a step: a replayjit_family_t [replay] */
+  /* Which kernel: of a token with a ring, of one without, of rings to fold, of
+   * the cursors of a step, or of several tokens with a ring: a
+   * replayjit_family_t [replay] */
   int32_t family;
   int32_t is_kda; /* Kimi Delta Attention: the gate is a vector over K [0] */
   int32_t num_key_heads;   /* Key heads, H; 1 to 1024 [16] */
@@ -177,17 +167,19 @@ typedef struct replayjit_decode_spec_t {
   /* Tokens between two flushes, L; packed has no ring, so 1; 1 to 64 [16] */
   int32_t ring_depth;
   int32_t act_type;   /* Type of q, k and v [bf16] */
-  int32_t gate_type;  /* Type of a, of which the gate is made [bf16] */
+  /* Type of a, of which the gate is made, and the step [bf16] */
+  int32_t gate_type;
   int32_t beta_type;  /* Type of b, of which beta is made [bf16] */
   int32_t param_type; /* Type of A_log [fp32] */
-  int32_t bias_type;  /* Type of dt_bias [fp32] */
+  int32_t bias_type;  /* Type of dt_bias, and of D [fp32] */
   int32_t out_type;   /* Type of the output [bf16] */
   int32_t state_type; /* Type of the state [fp32] */
   int32_t ring_type; /* Type of the ring's d and k; its gates are fp32 [fp32] */
   int32_t index_type; /* Type of all indices [int32] */
   int32_t qk_l2_norm; /* q and k are L2-normalized over K (eps 1e-6) [1] */
   /* How a decay follows from a; with logDecay, a is its logarithm, and there
-   * is no A_log and no dt_bias: a replayjit_gate_t [softplus] */
+   * is no A_log and no dt_bias; with fixed, A_log is, and there is no a; with
+   * rate, A_log holds -exp of itself: a replayjit_gate_t [softplus] */
   int32_t gate;
   int32_t beta_round;      /* beta is rounded through the type of b [0] */
   int32_t has_force_flush; /* The force_flush argument is present [1] */
@@ -195,9 +187,8 @@ typedef struct replayjit_decode_spec_t {
    * predecayed the L2 norm (or unit keys) and as many value heads as key
    * heads: a replayjit_ring_format_t [raw] */
   int32_t ring_format;
-  /* A full ring wraps around and keeps its newest token; not with raw rings
-   * [0] */
-  int32_t is_circular;
+  int32_t is_circular; /* A full ring wraps around and keeps its newest tokens
+                        * [0] */
   /* q, k and v are three tensors instead of one [0] */
   int32_t has_separate_qkv;
   int32_t has_ring_indices; /* Rings have indices of their own [0] */
@@ -226,14 +217,30 @@ typedef struct replayjit_decode_spec_t {
    * launcher passes to the replay kernel, all dense: a replayjit_abi_t
    * [native] */
   int32_t abi;
-  int32_t beta; /* How beta follows from b: a replayjit_beta_t [sigmoid] */
+  /* How beta follows from b; with step, it is softplus(a + dt_bias), and with
+   * one, 1, and there is no b: a replayjit_beta_t [sigmoid] */
+  int32_t beta;
   /* Predecayed rings without the L2 norm: the caller's keys have a norm of 1
    * or less [0] */
   int32_t has_unit_keys;
+  /* Tokens that a row of verify has at most, T; 1 to 16 [1] */
+  int32_t num_tokens;
+  /* How many tokens a row of verify has: T, those counted, or those from one
+   * offset to the next: a replayjit_token_rows_t [full] */
+  int32_t token_rows;
   /* What a programmatic launch reads only once the kernel before has ended:
    * the token's q, k, v, a and b, or all arguments: a replayjit_dependents_t
    * [token] */
   int32_t dependents;
+  /* What a token adds along its key: what the state lacks of v, or v; each
+   * times beta: a replayjit_rule_t [delta] */
+  int32_t rule;
+  /* What else goes into the output: D v, where D has a number for each value
+   * head, or for each channel of it: a replayjit_skip_t [none] */
+  int32_t skip;
+  /* The output is multiplied by silu(z), of a z as v [0] */
+  int32_t has_out_gate;
+  int32_t has_step_limits; /* The step is cut to step_min and step_max [0] */
 } replayjit_decode_spec_t;
 
 /* Choices that change speed; see replayjit_target_choose_tuning. */
@@ -263,9 +270,9 @@ REPLAYJIT_API void
 replayjit_decode_tuning_init(replayjit_decode_tuning_t *tuning,
                              size_t struct_size);
 
-/* The shape and gate of a shipped model on one rank of `tensor_parallel`:
- * "qwen3-next", "qwen3.5-27b", "qwen3.5-397b", "kimi-linear", "kimi-k3" or
- * "ling-flash". Other fields get their defaults. `spec` is initialized. */
+/* The shape and the rule of a shipped model on one rank of `tensor_parallel`:
+ * "qwen3-next", "kimi-linear", "nemotron-h-8b", .. (an unknown name is refused
+ * with the list). Other fields get their defaults. `spec` is initialized. */
 REPLAYJIT_API replayjit_error_t *
 replayjit_decode_spec_from_model(replayjit_decode_spec_t *spec,
                                  const char *model, int32_t tensor_parallel);
@@ -544,10 +551,12 @@ replayjit_kernel_tuning(const replayjit_kernel_t *kernel,
 
 /*===- Launches -----------------------------------------------------------===*/
 
-/* The arguments of a decode step, REPLAY or PACKED. Inner dimensions are dense.
- * What the spec does not have is ignored. Strides and pitches are at most 2^32
- * bytes. Inputs may repeat (stride 0); indices of slots that are written may not
- * where there are two rows or more. */
+/* The arguments of a decode step, REPLAY, PACKED or VERIFY. Inner dimensions
+ * are dense. What the spec does not have is ignored. Strides and pitches are at
+ * most 2^32 bytes. Inputs may repeat (stride 0); indices of slots that are
+ * written may not where there are two rows or more. Tensors of `tokens` list
+ * one a row; of VERIFY those of all rows (see replayjit_token_rows_t), whose
+ * places without a token get zeros. */
 typedef struct replayjit_decode_args_t {
   uint32_t struct_size;
   uint32_t reserved;
@@ -555,18 +564,18 @@ typedef struct replayjit_decode_args_t {
   int64_t state_index_stride; /* [1] */
   int32_t batch;              /* B; 0 is a valid no-op */
   int32_t slots;              /* Of state; and of the rings, see ring_slots */
-  uint64_t write_pos;         /* [B] int32: ring rows in use, 0..L-1 */
+  uint64_t write_pos; /* [B] int32: ring rows in use, 0..L-1; VERIFY 0..L-T */
   uint64_t state;             /* [slots, HV, V, K], read and written */
   int64_t state_pitch;        /* From slot to slot, >= HV*V*K */
-  uint64_t q;                 /* [B, 2*H*K + HV*V], q then k then v; or q */
+  uint64_t q; /* [tokens, 2*H*K + HV*V], q then k then v; or q */
   int64_t q_stride;           /* Of a row of q, or of all three */
-  uint64_t a;                 /* GDN [B, HV]; KDA [B, HV, K] */
+  uint64_t a; /* GDN [tokens, HV]; KDA [tokens, HV, K]; unless GATE_FIXED */
   int64_t a_stride;
-  uint64_t b; /* [B, HV] */
+  uint64_t b; /* [tokens, HV], unless BETA_STEP or BETA_ONE */
   int64_t b_stride;
   uint64_t a_log;   /* [HV] */
   uint64_t dt_bias; /* GDN [HV]; KDA [HV, K] */
-  uint64_t out;     /* [B, HV, V] */
+  uint64_t out;     /* [tokens, HV, V] */
   int64_t out_stride;
   uint64_t d_ring; /* [ring_slots, HV, L, V] */
   int64_t d_pitch;
@@ -577,9 +586,9 @@ typedef struct replayjit_decode_args_t {
   uint64_t force_flush; /* [B] int32, if has_force_flush */
   float scale;          /* Of q, after its norm [1] */
   float lower_bound;    /* Of that gate: finite, negative [-5] */
-  uint64_t k;           /* [B, H, K], if has_separate_qkv */
+  uint64_t k;           /* [tokens, H, K], if has_separate_qkv */
   int64_t k_stride;
-  uint64_t v; /* [B, HV, V], if has_separate_qkv */
+  uint64_t v; /* [tokens, HV, V], if has_separate_qkv */
   int64_t v_stride;
   uint64_t ring_base;         /* [B] int32, if is_circular */
   uint64_t ring_indices;      /* [B], if has_ring_indices */
@@ -591,6 +600,14 @@ typedef struct replayjit_decode_args_t {
   uint64_t error_word;        /* A replayjit_error_word_t on the device, or 0 */
   int32_t ring_slots;         /* If has_ring_indices; else slots */
   int32_t layer;              /* What an error word calls this launch */
+  uint64_t token_counts;      /* [B] int32, if TOKENS_COUNTED: 0..T */
+  uint64_t token_offsets;     /* [B + 1] int32, if TOKENS_RAGGED */
+  uint64_t skip;              /* D: [HV], or [HV, V] if SKIP_CHANNEL */
+  uint64_t out_gate;          /* z: [tokens, HV, V], if has_out_gate */
+  int64_t out_gate_stride;
+  float step_min; /* If has_step_limits: 0 or more [0], */
+  float step_max; /* and step_min or more [infinity] */
+  int32_t tokens; /* Those of all rows, if TOKENS_RAGGED */
 } replayjit_decode_args_t;
 
 /* One layer of a materialize launch; an array of these lies in device memory,
@@ -648,7 +665,9 @@ typedef struct replayjit_error_word_t {
                   * should be empty, 9 tokens that are folded already, 10
                   * advance_by, 11 a step that is not the one to commit. Of a
                   * row that is no padding: 12 a number beyond fp16, stored as
-                  * its largest; such a row may count more than once */
+                  * its largest; such a row may count more than once. Of
+                  * VERIFY: 13 tokens that are not within the list of all, 14
+                  * more tokens than num_tokens or fewer than none */
   int32_t row;
   int32_t layer; /* That of the launch, or its place in the table of a
                   * materialize launch. Of a plan, whose rows all layers share:
@@ -664,23 +683,15 @@ REPLAYJIT_API void replayjit_error_word_init(replayjit_error_word_t *word);
  * (replayjit_launch.h). Neither locks, allocates nor touches a
  * file unless it fails (but see CHECK_MEMORY), so the stream may be under
  * capture. The arguments are copied; memory they point to is used in stream
- * order. Cursors are the caller's: see replayjit_ring_cursor_advance. Under
- * emulation the launch is done when this returns, and its fault is the error.
- */
+ * order. Cursors are the caller's: see replayjit_ring_cursor_advance in
+ * replayjit_state.h. Under emulation the launch is done when this returns, and
+ * its fault is the error. */
 REPLAYJIT_API replayjit_error_t *
 replayjit_kernel_launch(const replayjit_kernel_t *kernel, void *stream,
                         const replayjit_decode_args_t *args, uint32_t flags);
 REPLAYJIT_API replayjit_error_t *replayjit_kernel_launch_materialize(
     const replayjit_kernel_t *kernel, void *stream,
     const replayjit_materialize_args_t *args, uint32_t flags);
-
-/* The cursor of a slot: *write_pos rows are in its ring, the oldest at *base (0
- * unless is_circular). Moves it as a launch does that was (1) or was not (0)
- * forced to flush. Once per step, whatever the number of layers. */
-REPLAYJIT_API replayjit_error_t *
-replayjit_ring_cursor_advance(const replayjit_decode_spec_t *spec,
-                              int32_t *write_pos, int32_t *base,
-                              int32_t forced);
 
 #ifdef __cplusplus
 }

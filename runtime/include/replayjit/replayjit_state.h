@@ -47,6 +47,23 @@ replayjit_decode_spec_recommend(const replayjit_decode_spec_t *spec,
                                 int32_t *family, int32_t *ring_depth,
                                 int32_t *ring_type);
 
+/*===- Cursors of rings: plain arithmetic ---------------------------------===*/
+
+/* The cursor of a slot: *write_pos rows are in its ring, the oldest at *base (0
+ * unless is_circular). Moves it as a launch does that was (1) or was not (0)
+ * forced to flush. Once per step, whatever the number of layers. */
+REPLAYJIT_API replayjit_error_t *
+replayjit_ring_cursor_advance(const replayjit_decode_spec_t *spec,
+                              int32_t *write_pos, int32_t *base,
+                              int32_t forced);
+/* The same after a launch of VERIFY: the first `accepted` of the row's tokens
+ * hold, 0..T and at most as many as it had. Of other families it is 1. Forced
+ * is the launch, which then folded the rows before the tokens, not these. */
+REPLAYJIT_API replayjit_error_t *
+replayjit_ring_cursor_accept(const replayjit_decode_spec_t *spec,
+                             int32_t *write_pos, int32_t *base, int32_t forced,
+                             int32_t accepted);
+
 /*===- Snapshots: plain arithmetic ----------------------------------------===*/
 
 /* 1 at the steps after which a snapshot is due, every `interval` tokens; 0 at

@@ -12,7 +12,9 @@ from ._library import Error, InvalidArgument, library
 from .decode import (fused_recurrent_gated_delta_rule_packed_decode,
                      fused_recurrent_gdn_replayssm_decode,
                      fused_recurrent_kda_packed_decode,
-                     fused_recurrent_linear_replayssm_decode)
+                     fused_recurrent_linear_replayssm_decode,
+                     verify)
+from .mamba import selective_state_update
 from .plan import StatePool, StepPlan, plan_step
 from .runtime import Kernel, Runtime, Tensor, prepare_all
 from .sizing import (advance, pool_bytes, recommend, should_flush, slot_bytes,
@@ -28,9 +30,10 @@ __all__ = [
     "fused_recurrent_gdn_replayssm_decode",
     "fused_recurrent_kda_packed_decode",
     "fused_recurrent_linear_replayssm_decode", "materialize", "poll_errors",
-    "plan_step", "pool_bytes", "prepare_all", "recommend", "should_flush",
+    "plan_step", "pool_bytes", "prepare_all", "recommend", "selective_state_update",
+    "should_flush",
     "slot_bytes", "states_for_budget", "supports", "targets",
-    "tokens_to_drop",
+    "tokens_to_drop", "verify",
 ]
 
 

@@ -262,6 +262,8 @@ FALLIBLE = {
     "replayjit_kernel_spec": [c_void_p, SPEC],
     "replayjit_ring_cursor_advance": [
         SPEC, POINTER(c_int32), POINTER(c_int32), c_int32],
+    "replayjit_ring_cursor_accept": [
+        SPEC, POINTER(c_int32), POINTER(c_int32), c_int32, c_int32],
     "replayjit_decode_spec_recommend": [
         SPEC, c_int32, c_float, POINTER(c_int32), POINTER(c_int32),
         POINTER(c_int32)],

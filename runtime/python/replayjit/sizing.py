@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from ctypes import byref, c_float, c_int32, c_int64
-from typing import NamedTuple, Sequence, Tuple
+from typing import NamedTuple, Optional, Sequence, Tuple
 
 from ._check import instance, items, number, truth
 from ._library import check, library
@@ -82,15 +82,23 @@ def recommend(spec: Spec, rows: int,
 
 
 def advance(spec: Spec, write_pos: int, base: int = 0,
-            forced: bool = False) -> Tuple[int, int]:
+            forced: bool = False,
+            accepted: Optional[int] = None) -> Tuple[int, int]:
     """Where a cursor stands after a step that was or was not forced to flush, for
-    callers that keep cursors on the host. Raises ValueError for a cursor that is
-    not in the ring."""
+    callers that keep cursors on the host. Of a launch of `verify` the first
+    `accepted` tokens hold; None: 1. Raises ValueError for a cursor that is not
+    in the ring."""
     instance("spec", spec, Spec)
     write_pos = c_int32(number("write_pos", write_pos, c_int32))
     base = c_int32(number("base", base, c_int32))
-    check(library().replayjit_ring_cursor_advance(
-        spec, byref(write_pos), byref(base), truth("forced", forced)))
+    forced = truth("forced", forced)
+    if accepted is None:
+        check(library().replayjit_ring_cursor_advance(
+            spec, byref(write_pos), byref(base), forced))
+    else:
+        check(library().replayjit_ring_cursor_accept(
+            spec, byref(write_pos), byref(base), forced,
+            number("accepted", accepted, c_int32)))
     return write_pos.value, base.value
 
 
