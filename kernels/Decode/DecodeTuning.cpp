@@ -25,6 +25,7 @@ struct BlockChoice {
   int maxRegisters; ///< So that more blocks share a multiprocessor; K = 128.
   int flushRows;    ///< Fewer are less code to fetch, more are fewer trips.
   int stagedK = 0;  ///< Columns per K tile, if they are staged.
+  bool splitVectors = false;
 };
 } // namespace
 
@@ -42,11 +43,21 @@ constexpr BlockChoice fp32Blocks[] = {{32, 32, 4, 144, 2},
                                       {anyNumber, 32, 2, 168, 4, 128},
                                       {4096, 64, 4, 168, 2},
                                       {anyNumber, 128, 4, 0, 2}};
+// Of two bytes a number, instructions bound it more than memory: exact products
+// on tensor cores halve them, and a warp by itself never waits for another. 12
+// blocks of one share a multiprocessor: that is worth a few spills.
 constexpr BlockChoice bf16Blocks[] = {{32, 16, 2, 0, 2},
+                                      {128, 32, 2, 168, 0, 128},
+                                      {256, 32, 2, 128, 0, 32, true},
+                                      {512, 64, 2, 128, 0, 16, true},
+                                      {anyNumber, 64, 1, 168, 0, 16, true},
                                       {1024, 64, 4, 168, 2},
                                       {anyNumber, 64, 2, 128, 2, 64},
                                       {anyNumber, 128, 4, 0, 2}};
 constexpr BlockChoice fp16Blocks[] = {{32, 16, 2, 0, 2},
+                                      {512, 32, 2, 128, 0, 64},
+                                      {2048, 64, 2, 168, 0, 32},
+                                      {anyNumber, 64, 1, 255, 0, 16, true},
                                       {256, 64, 4, 168, 2},
                                       {2048, 128, 4, 0, 2},
                                       {anyNumber, 64, 2, 144, 2, 64},
@@ -73,7 +84,7 @@ constexpr BlockChoice prefixBlocks[] = {
 // Without a ring a head's rows share q and k alone, and a block of one warp
 // never waits for another.
 constexpr BlockChoice packedBlocks[] = {{anyNumber, 8, 1, 0, 1}};
-constexpr BlockChoice packedHalfBlocks[] = {{128, 8, 1, 0, 1},
+constexpr BlockChoice packedHalfBlocks[] = {{128, 16, 4, 0, 1},
                                             {anyNumber, 16, 1, 0, 1}};
 // Where a thread holds less, more warps share the rows.
 constexpr BlockChoice smallThreadBlocks[] = {{anyNumber, 32, 8, 0, 2}};
@@ -117,10 +128,12 @@ static bool canStage(const DecodeSpec &spec, const Target &target) {
 }
 
 static BlockChoice chooseBlock(std::span<const BlockChoice> choices,
-                               int64_t heads, bool canStage) {
+                               int64_t heads, bool canStage,
+                               bool hasExactProducts) {
   return *std::find_if(
       choices.begin(), choices.end() - 1, [&](const BlockChoice &choice) {
-        return heads <= choice.heads && (canStage || !choice.stagedK);
+        return heads <= choice.heads && (canStage || !choice.stagedK) &&
+               (hasExactProducts || choice.flushRows > 0);
       });
 }
 
@@ -155,27 +168,31 @@ DecodeTuning choosePoolTuning(const DecodeSpec &spec, int rows,
   if (rows > 0)
     heads = int64_t(rows) * std::clamp(spec.numValueHeads, 1, maxHeads) *
             ((headDimV + 127) / 128) * 132 / std::max(1, multiprocessors);
-  BlockChoice block =
-      chooseBlock(blocksFor(spec, smallThreads), heads, canStage(spec, target));
+  // Exact products were measured on sm_90, for one token a row.
+  const bool hasExactProducts =
+      target.capability == 90 && !traitsOf(spec).drafts;
+  BlockChoice block = chooseBlock(blocksFor(spec, smallThreads), heads,
+                                  canStage(spec, target), hasExactProducts);
   tuning.flushRows = std::min(block.flushRows, tuning.flushRows);
   tuning.blockV = std::min(block.blockV, paddedV);
   tuning.numWarps = block.numWarps;
   // The whole K of a row stays in registers, so that a flush need not read the
-  // state again.
-  tuning.blockK = paddedK;
-  while (tuning.blockV * paddedK > mostPerThread * 32 * tuning.numWarps &&
+  // state again; or it lies in a stage.
+  tuning.blockK = block.stagedK ? block.stagedK : paddedK;
+  while (tuning.blockV * tuning.blockK > mostPerThread * 32 * tuning.numWarps &&
          tuning.blockV > 16)
     tuning.blockV /= 2;
-  while (tuning.blockV * paddedK < 32 * tuning.numWarps && tuning.numWarps > 1)
+  while (tuning.blockV * tuning.blockK < 32 * tuning.numWarps &&
+         tuning.numWarps > 1)
     tuning.numWarps /= 2;
-  if (tuning.blockV * paddedK < 32) // only headDimK = 1
+  if (tuning.blockV * tuning.blockK < 32) // only headDimK = 1
     tuning.blockV = 32;
   // A thread that holds more than at K = 128 needs them all.
   if (paddedK <= 128 && tuning.blockV == block.blockV)
     tuning.maxRegisters = block.maxRegisters;
   if (block.stagedK) {
-    tuning.blockK = block.stagedK;
     tuning.stageBytes = stageBytes;
+    tuning.splitVectors = block.splitVectors;
   }
   return tuning;
 }

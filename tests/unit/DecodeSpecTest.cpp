@@ -97,23 +97,40 @@ TEST_CASE("the tuning follows the batch", "[spec]") {
 
   spec.stateType = spec.ringType = DataType::BF16;
   CHECK(choose(spec, 1).blockV == 16);
-  CHECK(choose(spec, 2).blockV == 64);
-  CHECK(choose(spec, 32).blockV == 64); // 1024 heads
-  CHECK(choose(spec, 32).stageBytes == 0);
-  CHECK(choose(spec, 33).numWarps == 2);
-  CHECK(choose(spec, 33).stageBytes == 2048);
+  CHECK(choose(spec, 4).blockV == 32); // 128 heads
+  CHECK(choose(spec, 4).flushRows == 0);
+  CHECK_FALSE(choose(spec, 4).splitVectors);
+  CHECK(choose(spec, 5).splitVectors);
+  CHECK(choose(spec, 16).numWarps == 2); // 512 heads
+  CHECK(choose(spec, 17).numWarps == 1);
+  CHECK(choose(spec, 0).blockV == 64);
+  CHECK(choose(spec, 0).blockK == 16);
+  auto elsewhere = [&](const DecodeSpec &other, const char *chip, int rows) {
+    return chooseTuning(other, rows, *Target::parse(chip));
+  };
+  // Exact products were measured on one kind of GPU, for one token a row.
+  CHECK_FALSE(elsewhere(spec, "sm_100a", 64).splitVectors);
+  CHECK(elsewhere(spec, "sm_100a", 64).stageBytes == 2048);
+  CHECK(elsewhere(spec, "sm_80", 64).flushRows > 0);
+  DecodeSpec drafts = spec;
+  drafts.family = Family::Verify;
+  drafts.isCircular = true;
+  drafts.numTokens = 4;
+  CHECK_FALSE(choose(drafts, 64).splitVectors);
+  CHECK(choose(drafts, 64).flushRows > 0);
   spec.isKda = true;
   CHECK(choose(spec, 16).stageBytes == 0); // 512 heads
   CHECK(choose(spec, 17).stageBytes == 2048);
   CHECK(choose(spec, 17).blockK == 128);
   spec.stateType = spec.ringType = DataType::F16;
-  for (bool isKda : {true, false}) {
-    spec.isKda = isKda;
-    CHECK(choose(spec, 8).blockV == 64);
-    CHECK(choose(spec, 9).blockV == 128);
-    CHECK(choose(spec, 64).stageBytes == 0); // 2048 heads
-    CHECK(choose(spec, 65).stageBytes == (isKda ? 0 : 2048));
-  }
+  CHECK(choose(spec, 8).blockV == 64);
+  CHECK(choose(spec, 9).blockV == 128);
+  CHECK(choose(spec, 0).stageBytes == 0);
+  spec.isKda = false;
+  CHECK(choose(spec, 16).blockV == 32); // 512 heads
+  CHECK(choose(spec, 17).blockV == 64);
+  CHECK_FALSE(choose(spec, 64).splitVectors); // 2048 heads
+  CHECK(choose(spec, 65).splitVectors);
 
   spec = {};
   spec.headDimK = 256; // the whole K stays: fewer rows
